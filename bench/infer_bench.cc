@@ -59,7 +59,7 @@ Status run(int argc, char** argv) {
   const int threads = argc > 3 ? std::atoi(argv[3]) : 2;
   const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
   const int shown = argc > 6 ? std::atoi(argv[6]) : 0;
-  CFT_ASSIGN(const Format products, product_format(argc > 5 ? argv[5] : "float32"));
+  CFT_ASSIGN(const Precision precision, precision_of(argc > 5 ? argv[5] : "float32"));
   CFT_ASSIGN(const NetText text, read_net(argv[1]));
   caffe::NetState state;
   state.set_phase(caffe::TEST);
@@ -67,7 +67,7 @@ Status run(int argc, char** argv) {
   std::vector<float> weights(size_t(graph.arena_size()));
   Random random{1};
   CFT_TRY(init_params(graph, random, weights));
-  const auto device = make_cpu_device(products);
+  const auto device = make_cpu_device(precision);
   CFT_ASSIGN(
       const auto plan,
       Plan::compile(

@@ -16,10 +16,12 @@ void StateFlags::apply(caffe::NetState* state) const {
 }
 
 void add_precision(CLI::App& app, std::string* precision) {
-  app.add_option("--precision", *precision,
-                 "of products and activations: float32, bf16, or auto, which is bf16 where the "
-                 "processor has AMX (default: the solver's, which is float32)")
-      ->check(CLI::IsMember({"float32", "bf16", "auto"}));
+  app.add_option(
+         "--precision", *precision,
+         "of products and activations: float32, bf16x6 (float32, with wide products through "
+         "AMX), bf16, or auto, which is bf16 where the processor has AMX (default: the "
+         "solver's, which is float32)")
+      ->check(CLI::IsMember({"float32", "bf16x6", "bf16", "auto"}));
 }
 
 void DeviceFlags::add(CLI::App& app) {

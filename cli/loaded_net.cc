@@ -40,9 +40,9 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, cons
   return net;
 }
 
-Status LoadedNet::use_precision(const std::string& precision) {
-  CFT_ASSIGN(const Format products, product_format(precision));
-  device = make_cpu_device(products);
+Status LoadedNet::use_precision(const std::string& name) {
+  CFT_ASSIGN(const Precision precision, precision_of(name));
+  device = make_cpu_device(precision);
   return {};
 }
 

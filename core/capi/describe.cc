@@ -34,8 +34,8 @@ struct Solving {
 /// alone; operations and bytes of a pass over a batch.
 Result<json> predicted_work(const Graph& graph, const Solving& solving) {
   const bool train = graph.phase() == caffe::TRAIN;
-  CFT_ASSIGN(const Format products, product_format(solving.precision));
-  const auto device = make_cpu_device(products);
+  CFT_ASSIGN(const Precision precision, precision_of(solving.precision));
+  const auto device = make_cpu_device(precision);
   CFT_ASSIGN(const PlanOutline plan,
              PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
   double forward = 0, backward = 0;

@@ -32,7 +32,7 @@ struct PredictedNet {
   std::vector<std::string> outputs;
   std::vector<float> arena;
   int threads = 1;
-  Format products = Format::kFloat32;  ///< and of activations
+  Precision precision = Precision::kFloat32;
   int64_t batch = 0;
   std::vector<int> row_axes;  ///< along which the rows lie, of each output; -1: it is of all rows
   std::vector<Shape> shapes;  ///< of each output, for a batch
@@ -61,7 +61,9 @@ struct PredictorPlan {
 
 struct cft_predictor {
   explicit cft_predictor(std::shared_ptr<cafetiere::capi::PredictedNet> of)
-      : net(std::move(of)), device(cafetiere::make_cpu_device(net->products)), pool(net->threads) {}
+      : net(std::move(of)),
+        device(cafetiere::make_cpu_device(net->precision)),
+        pool(net->threads) {}
 
   std::shared_ptr<cafetiere::capi::PredictedNet> net;
   std::unique_ptr<cafetiere::Device> device;
@@ -281,7 +283,12 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
   made->threads = int(o.number("threads", 1, 1, 1024));
-  CFT_ASSIGN(made->products, product_format(o.text("precision", "float32")));
+  CFT_ASSIGN(made->precision, precision_of(o.text("precision", "float32")));
+  if (made->precision == Precision::kBf16x6) {
+    return invalid_argument(
+        "precision 'bf16x6' is for training: the scores of a row would depend on the number of "
+        "rows; use float32, bf16 or auto");
+  }
   CFT_TRY(o.done());
   CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));
   caffe::NetState state;

@@ -11,6 +11,7 @@
 
 #include "core/device/geometry.h"
 #include "core/device/host_memory.h"
+#include "core/device/precision.h"
 #include "core/device/program.h"
 
 namespace cafetiere {
@@ -124,6 +125,6 @@ std::unique_ptr<Device> make_ref_device();
 
 /// Batched small matrix products (libxsmm) and vector loops; vector lanes hold images or channels,
 /// depending on the shapes.
-std::unique_ptr<Device> make_cpu_device(Format products = Format::kFloat32);
+std::unique_ptr<Device> make_cpu_device(Precision precision = Precision::kFloat32);
 
 }  // namespace cafetiere

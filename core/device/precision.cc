@@ -7,14 +7,27 @@
 
 namespace cafetiere {
 
-Result<Format> product_format(std::string_view precision) {
-  if (precision == "float32") return Format::kFloat32;
-  if (precision == "bf16") return Format::kBFloat16;
-  if (precision == "auto") {
-    return instruction_set() == "amx" ? Format::kBFloat16 : Format::kFloat32;
+const char* precision_name(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return "float32";
+    case Precision::kBf16x6:
+      return "bf16x6";
+    case Precision::kBFloat16:
+      return "bf16";
+  }
+  return "?";
+}
+
+Result<Precision> precision_of(std::string_view name) {
+  for (const Precision known : {Precision::kFloat32, Precision::kBf16x6, Precision::kBFloat16}) {
+    if (name == precision_name(known)) return known;
+  }
+  if (name == "auto") {
+    return instruction_set() == "amx" ? Precision::kBFloat16 : Precision::kFloat32;
   }
   return invalid_argument(
-      fmt::format("precision '{}' is none of float32, bf16 and auto", precision));
+      fmt::format("precision '{}' is none of float32, bf16x6, bf16 and auto", name));
 }
 
 }  // namespace cafetiere

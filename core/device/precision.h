@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precision: the number format of a net's products and activations, by name.
+// Precision: how a net's products are computed and its activations stored, by name.
 #pragma once
 
 #include <string_view>
 
 #include "core/base/status.h"
-#include "core/tensor/version.h"
 
 namespace cafetiere {
 
-/// The format for "float32", "bf16" or "auto", which is bf16 if the instruction set in use is
-/// "amx", else float32. Fails for other names.
-Result<Format> product_format(std::string_view precision);
+enum class Precision {
+  kFloat32,
+  kBf16x6,    ///< float32 tensors; large products as six products of bfloat16, as exact as float32
+  kBFloat16,  ///< products and activations
+};
+
+/// The precision for "float32", "bf16x6", "bf16" or "auto", which is bf16 if the instruction set in
+/// use is "amx", else float32. Fails for other names.
+Result<Precision> precision_of(std::string_view name);
+
+/// "float32", "bf16x6" or "bf16".
+const char* precision_name(Precision);
 
 }  // namespace cafetiere

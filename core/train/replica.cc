@@ -80,8 +80,8 @@ Result<std::unique_ptr<Replica>> Replica::create(ReplicaOptions options) {
 Status Replica::build() {
   const caffe::SolverParameter& p = options_.solver.param;
   rule_ = history_rule(p.sync());
-  CFT_ASSIGN(const Format products, product_format(p.precision()));
-  device_ = make_cpu_device(products);
+  CFT_ASSIGN(const Precision precision, precision_of(p.precision()));
+  device_ = make_cpu_device(precision);
   pool_ = std::make_unique<ThreadPool>(options_.threads);
   CFT_ASSIGN(graph_, training_graph(options_));
   options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());

@@ -27,8 +27,14 @@ Status check_solver(const caffe::SolverParameter& p) {
   if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
   if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
   CFT_TRY(evaluates_detections(p).status());
-  CFT_TRY(product_format(p.precision()).status());
+  CFT_TRY(precision_of(p.precision()).status());
   return precision_form(p).status();
+}
+
+const char* meaning_of(Precision precision) {
+  if (precision == Precision::kBFloat16) return "bfloat16";
+  return precision == Precision::kBf16x6 ? "float32, wide products computed as six of bfloat16"
+                                         : "float32";
 }
 
 Status no_state() { return not_found("there is no state: rank 0 has it after the run"); }
@@ -45,13 +51,13 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
 
 Result<std::unique_ptr<Device>> Trainer::make_device() const {
   if (options_.device == "ref") return make_ref_device();
-  const std::string& precision = options_.solver.param.precision();
-  CFT_ASSIGN(const Format products, product_format(precision));
-  if (precision != "float32") {
+  const std::string& name = options_.solver.param.precision();
+  CFT_ASSIGN(const Precision precision, precision_of(name));
+  if (name != "float32") {
     options_.log.info("Products and activations are {} (precision: {}, instruction set {})",
-                      format_name(products), precision, instruction_set());
+                      meaning_of(precision), name, instruction_set());
   }
-  return make_cpu_device(products);
+  return make_cpu_device(precision);
 }
 
 Status Trainer::build() {

@@ -87,12 +87,18 @@ TEST(PredictorFloats, InBfloat16AreNearAndOfTheirRowAlone) {
 
 TEST(PredictorFloats, AnUnknownPrecisionIsRefused) {
   nlohmann::json options = options_of(kNet, "score", 0);
-  options["precision"] = "half";
   const std::string weights = filler_weights(kNet);
-  cft_predictor* p = nullptr;
-  EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p),
-            CFT_INVALID_ARGUMENT);
-  EXPECT_THAT(cft_last_error(), HasSubstr("precision 'half' is none of float32, bf16 and auto"));
+  for (const auto& [precision, reason] :
+       {std::pair{"half", "precision 'half' is none of float32, bf16x6, bf16 and auto"},
+        {"bf16x6",
+         "precision 'bf16x6' is for training: the scores of a row would depend on the "
+         "number of rows; use float32, bf16 or auto"}}) {
+    options["precision"] = precision;
+    cft_predictor* p = nullptr;
+    EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p),
+              CFT_INVALID_ARGUMENT);
+    EXPECT_THAT(cft_last_error(), HasSubstr(reason));
+  }
 }
 
 TEST(PredictorFloats, OfTwoColumnsGiveTheBitsOfEncodedRows) {

@@ -69,7 +69,7 @@ void expect_rounded(const std::vector<float>& actual, const std::vector<float>& 
   }
 }
 
-std::unique_ptr<Device> bf16_device() { return make_cpu_device(Format::kBFloat16); }
+std::unique_ptr<Device> bf16_device() { return make_cpu_device(Precision::kBFloat16); }
 
 void check_products(const std::string& layers) {
   const RoundedNet exact(layers, make_ref_device());

@@ -105,7 +105,7 @@ const std::string kBlocks = input("x", {2, 64, 24, 24}) +
                             conv("c", "z", "num_output: 24 kernel_size: 1");
 
 TEST(Endings, KeepTheBitsOfNets) {
-  const auto device = make_cpu_device(Format::kBFloat16);
+  const auto device = make_cpu_device(Precision::kBFloat16);
   const Figured apart = figures_of(kBlocks, *device, 1, {.outputs = {}, .endings = false});
   for (const int threads : {1, 3}) {
     const Figured merged = figures_of(kBlocks, *device, threads, {});

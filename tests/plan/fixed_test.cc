@@ -93,7 +93,7 @@ TEST(FixedPlan, InnerProductsInBfloat16HaveTheBitsOfPlansThatAreNotFixed) {
               "inner_product_param { num_output: " + std::to_string(outputs) + " }") +
         layer("ReLU", "name: 'relu' bottom: 'y' top: 'y'");
     FixedNet net(ip);
-    net.device = make_cpu_device(Format::kBFloat16);
+    net.device = make_cpu_device(Precision::kBFloat16);
     const auto plan = net.plan({.outputs = {"y"}});
     const auto fixed = net.plan({.outputs = {"y"}, .fixed = std::make_shared<FixedValues>()});
     EXPECT_EQ(FixedNet::run(*fixed), FixedNet::run(*plan)) << rows << " rows";

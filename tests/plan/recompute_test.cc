@@ -193,8 +193,8 @@ TEST(Recompute, RandomProgramsKeepTheirBits) {
 
 TEST(Recompute, ResidualBlocksKeepTheirBitsInLessMemory) {
   const std::string net = residual_block("", "", {16, 16, 64, 60});
-  for (const Format products : {Format::kFloat32, Format::kBFloat16}) {
-    const auto device = make_cpu_device(products);
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const auto device = make_cpu_device(precision);
     const Figured kept = figures_of(net, *device, 2, {.outputs = {}, .recompute = false});
     const Figured again = figures_of(net, *device, 2, {});
     expect_same_bits(again.figures, kept.figures);

@@ -125,7 +125,7 @@ def test_in_bfloat16_they_are_near(files, rows, scorer):
     near = caffe.Scorer(*files, precision="bf16").score(rows)
     assert near.tobytes() != wide.tobytes()
     np.testing.assert_allclose(near, wide, atol=0.02 * np.abs(wide).max())
-    with pytest.raises(Exception, match="precision 'half' is none of float32, bf16 and auto"):
+    with pytest.raises(Exception, match="precision 'half' is none of float32, "):
         caffe.Scorer(*files, precision="half")
 
 

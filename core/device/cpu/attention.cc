@@ -173,14 +173,14 @@ constexpr BackwardForm kBackward[] = {{"float32", accepts_all, backward}};
 
 void CpuDevice::attention(Program& p, const std::string& name, const AttentionGeometry& g,
                           TensorId qkv, TensorId dst, TensorId log_sums) {
-  emit_first(products_, kBf16Attention, kAttention, p, name, g, qkv, dst, log_sums);
+  emit_first(form_of(precision_, kBf16Attention), kAttention, p, name, g, qkv, dst, log_sums);
 }
 
 void CpuDevice::attention_backward(Program& p, const std::string& name, const AttentionGeometry& g,
                                    TensorId qkv, TensorId dst, TensorId log_sums, TensorId diff_dst,
                                    TensorId diff_qkv) {
-  emit_first(products_, kBf16Backward, kBackward, p, name, g, qkv, dst, log_sums, diff_dst,
-             diff_qkv);
+  emit_first(form_of(precision_, kBf16Backward), kBackward, p, name, g, qkv, dst, log_sums,
+             diff_dst, diff_qkv);
 }
 
 }  // namespace cafetiere

@@ -3,8 +3,8 @@
 
 namespace cafetiere {
 
-std::unique_ptr<Device> make_cpu_device(Format products) {
-  return std::make_unique<CpuDevice>(products);
+std::unique_ptr<Device> make_cpu_device(Precision precision) {
+  return std::make_unique<CpuDevice>(precision);
 }
 
 }  // namespace cafetiere

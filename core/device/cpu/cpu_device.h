@@ -10,9 +10,8 @@ namespace cafetiere {
 /// Operations that it does not override run as on the reference device.
 class CpuDevice : public RefDevice {
  public:
-  /// `products` is the format of the inputs and outputs of convolutions and inner products; sums
-  /// are float32.
-  explicit CpuDevice(Format products = Format::kFloat32) : products_(products) {}
+  /// `precision` is that of convolutions, inner products and attention; sums are float32.
+  explicit CpuDevice(Precision precision = Precision::kFloat32) : precision_(precision) {}
   const char* name() const override { return "cpu"; }
 
   void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
@@ -51,7 +50,7 @@ class CpuDevice : public RefDevice {
                           TensorId diff_qkv) override;
 
  private:
-  Format products_;
+  Precision precision_;
 };
 
 }  // namespace cafetiere

@@ -29,10 +29,10 @@ constexpr F reference_form() {
   return {"reference", [](const auto&) { return std::string(); }, emit_reference<kMethod>};
 }
 
-/// Emits the first form that accepts the geometry, trying `bf16` first if that is the format of
-/// products; adds the reasons of the forms that declined to the kernel's description.
+/// Emits the first form that accepts the geometry, trying `preferred`, unless null, before the
+/// others; adds the reasons of the forms that declined to the kernel's description.
 template <size_t kForms, class Geometry, class... Operands>
-void emit_first(Format products, const Form<Geometry, Operands...>& bf16,
+void emit_first(const Form<Geometry, Operands...>* preferred,
                 const Form<Geometry, Operands...> (&forms)[kForms], Program& p,
                 const std::string& step, const std::type_identity_t<Geometry>& g,
                 std::type_identity_t<Operands>... operands) {
@@ -47,10 +47,17 @@ void emit_first(Format products, const Form<Geometry, Operands...>& bf16,
     }
     return reason.empty();
   };
-  if (products == Format::kBFloat16 && emit(bf16)) return;
+  if (preferred && emit(*preferred)) return;
   for (const auto& form : forms) {
     if (emit(form)) return;
   }
+}
+
+/// The form of a precision that is tried before those of float32; null: none.
+template <class F>
+const F* form_of(Precision precision, const F& bf16, const F* bf16x6 = nullptr) {
+  if (precision == Precision::kBFloat16) return &bf16;
+  return precision == Precision::kBf16x6 ? bf16x6 : nullptr;
 }
 
 }  // namespace cafetiere

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "core/device/cpu/bf16x6.h"
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
@@ -325,6 +326,7 @@ void pixel_product_backward_weights(Program& p, const std::string& name,
 using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weights*/,
                          TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
 constexpr ProductForm kBf16Product{"bfloat16", declines_product, bf16_product};
+constexpr ProductForm kBf16x6Product{"bf16x6", bf16x6::declines, bf16x6::product};
 constexpr ProductForm kProduct[] = {
     {"pixels", declines_pixels, pixel_product},
     {"few rows", few_rows::declines, few_rows::product},
@@ -336,6 +338,7 @@ using ProductDataForm =
     Form<InnerProductGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
 constexpr ProductDataForm kBf16ProductData{"bfloat16", declines_product,
                                            bf16_product_backward_data};
+constexpr ProductDataForm kBf16x6ProductData{"bf16x6", bf16x6::declines, bf16x6::backward_data};
 constexpr ProductDataForm kProductBackwardData[] = {
     {"pixels", declines_pixels, pixel_product_backward_data},
     {"panels", declines_panels<&InnerProductGeometry::k>, panel_product_backward_data},
@@ -346,6 +349,8 @@ using ProductWeightsForm =
     Form<InnerProductGeometry, TensorId /*src*/, TensorId /*diff_dst*/, Gradient /*diff_weights*/>;
 constexpr ProductWeightsForm kBf16ProductWeights{"bfloat16", declines_product,
                                                  bf16_product_backward_weights};
+constexpr ProductWeightsForm kBf16x6ProductWeights{"bf16x6", bf16x6::declines,
+                                                   bf16x6::backward_weights};
 constexpr ProductWeightsForm kProductBackwardWeights[] = {
     {"pixels", declines_pixels, pixel_product_backward_weights},
     {"brgemm", declines_product, product_backward_weights},
@@ -356,21 +361,22 @@ constexpr ProductWeightsForm kProductBackwardWeights[] = {
 void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
                               TensorId src, TensorId weights, TensorId bias, TensorId dst,
                               bool relu) {
-  emit_first(products_, kBf16Product, kProduct, p, name, g, src, weights, bias, dst, relu);
+  emit_first(form_of(precision_, kBf16Product, &kBf16x6Product), kProduct, p, name, g, src, weights,
+             bias, dst, relu);
 }
 
 void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
                                             const InnerProductGeometry& g, TensorId diff_dst,
                                             TensorId weights, TensorId diff_src) {
-  emit_first(products_, kBf16ProductData, kProductBackwardData, p, name, g, diff_dst, weights,
-             diff_src);
+  emit_first(form_of(precision_, kBf16ProductData, &kBf16x6ProductData), kProductBackwardData, p,
+             name, g, diff_dst, weights, diff_src);
 }
 
 void CpuDevice::inner_product_backward_weights(Program& p, const std::string& name,
                                                const InnerProductGeometry& g, TensorId src,
                                                TensorId diff_dst, Gradient diff_weights) {
-  emit_first(products_, kBf16ProductWeights, kProductBackwardWeights, p, name, g, src, diff_dst,
-             diff_weights);
+  emit_first(form_of(precision_, kBf16ProductWeights, &kBf16x6ProductWeights),
+             kProductBackwardWeights, p, name, g, src, diff_dst, diff_weights);
 }
 
 }  // namespace cafetiere
