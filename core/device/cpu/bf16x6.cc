@@ -13,11 +13,11 @@
 namespace cafetiere::bf16x6 {
 namespace {
 
-constexpr int64_t kRows = 64;      // rows per block of a product
-constexpr int64_t kDepth = 512;    // their depth that is split together: the planes fit into L2
+constexpr int64_t kSplit =
+    32768;  // numbers of a source that are split together: planes fit into L2
 constexpr int64_t kFewBlocks = 8;  // with fewer blocks, lanes or rows are divided too
 constexpr int64_t kTokens = 128;   // rows of a weight gradient that are split together
-constexpr int64_t kRegion = 256;   // outputs and inputs of a block of a weight gradient
+constexpr int64_t kOutputs = 512, kInputs = 256;  // of a block of a weight gradient
 /// With fewer rows, splitting the weights takes longer than the products save.
 constexpr int64_t kFewRows = 256;
 
@@ -30,7 +30,10 @@ std::string kernel_name(int64_t depth, int64_t lanes) {
 /// y(row, lane) = sum over the depth of x(row, depth) w(lane, depth).
 struct Rows {
   int64_t rows, depth, lanes;
-  int64_t row_blocks = parts_of(rows, kRows);
+  /// Rows per block, and their depth that is split together. Of many weights each is to be used for
+  /// more rows.
+  int64_t together = depth < 512 ? 64 : 128, deep = kSplit / together;
+  int64_t row_blocks = parts_of(rows, together);
   int64_t lane_parts = std::clamp<int64_t>(kFewBlocks / row_blocks, 1, blocks(lanes));
 };
 
@@ -44,15 +47,15 @@ struct RowsKernel {
   bool relu;
 
   void operator()(int block) const {
-    const int64_t part = block % of.lane_parts, row = block / of.lane_parts * kRows;
-    const int64_t rows = std::min(kRows, of.rows - row);
+    const int64_t part = block % of.lane_parts, row = block / of.lane_parts * of.together;
+    const int64_t rows = std::min(of.together, of.rows - row);
     const int64_t begin = part * blocks(of.lanes) / of.lane_parts;
     const int64_t end = (part + 1) * blocks(of.lanes) / of.lane_parts;
-    alignas(64) std::array<uint16_t, kRows * kDepth * kPlanes> planes;
+    alignas(64) std::array<uint16_t, kSplit * kPlanes> planes;
     const Kernels& kernel = kernels();
     const bf16::TileScope scope;
-    for (int64_t d = 0; d < of.depth; d += kDepth) {
-      const int64_t depth = std::min(kDepth, of.depth - d);
+    for (int64_t d = 0; d < of.depth; d += of.deep) {
+      const int64_t depth = std::min(of.deep, of.depth - d);
       kernel.split({x + row * of.depth + d, of.depth, true, rows, depth}, Lines::kLanes,
                    planes.data());
       for (int64_t lane = begin; lane < end; ++lane) {
@@ -66,7 +69,7 @@ struct RowsKernel {
   }
   /// The block at a row and lane, of the sums from depth `d` on.
   Target target(int64_t row, int64_t lane, int64_t d) const {
-    const bool last = d + kDepth >= of.depth;
+    const bool last = d + of.deep >= of.depth;
     return {.to = y + row * of.lanes + lane,
             .distance = of.lanes,
             .rows = std::min(kBlock, of.rows - row),
@@ -105,12 +108,17 @@ void emit_rows(Program& p, Step step, const Rows& of, TensorId bias, bool relu) 
 /// dw(output, input) = sum over rows of dy(row, output) x(row, input), in regions of outputs and
 /// inputs and parts of the rows; the parts are added in order.
 struct Regions {
+  static constexpr int64_t kSums = kBlock * kBlock;
+
   InnerProductGeometry g;
-  int64_t down = parts_of(g.outputs, kRegion), across = parts_of(g.k, kRegion);
+  int64_t down = parts_of(g.outputs, kOutputs), across = parts_of(g.k, kInputs);
   int64_t parts =
       std::clamp<int64_t>(parts_of(kFewBlocks, down* across), 1, parts_of(g.n, kTokens));
   int64_t part_rows = parts_of(parts_of(g.n, parts), kBlock) * kBlock;
-  int64_t size() const { return g.outputs * g.k; }
+
+  /// Sums of a part: whole blocks, [output / 32][input / 32][32][32], as the rows of the gradient
+  /// may be a power of two apart and then share few sets of the L1 cache.
+  int64_t size() const { return blocks(g.outputs) * blocks(g.k) * kSums; }
 };
 
 struct RegionKernel {
@@ -120,34 +128,35 @@ struct RegionKernel {
 
   void operator()(int block) const {
     const InnerProductGeometry& g = of.g;
-    const int64_t input = block % of.across * kRegion;
-    const int64_t output = block / of.across % of.down * kRegion;
+    const int64_t input = block % of.across * kInputs;
+    const int64_t output = block / of.across % of.down * kOutputs;
     const int64_t part = block / of.across / of.down;
     const int64_t first = part * of.part_rows, last = std::min(g.n, first + of.part_rows);
-    const int64_t inputs = std::min(kRegion, g.k - input);
-    const int64_t end = std::min(output + kRegion, g.outputs);
-    alignas(64) std::array<uint16_t, kTokens * kRegion * kPlanes> pairs;
+    const int64_t inputs = std::min(kInputs, g.k - input);
+    const int64_t end = std::min(output + kOutputs, g.outputs);
+    alignas(64) std::array<uint16_t, kTokens * kInputs * kPlanes> pairs;
     alignas(64) std::array<uint16_t, kTokens * kBlock * kPlanes> lines;
     const Kernels& kernel = kernels();
     const bf16::TileScope scope;
-    float* const sums = partial + part * of.size() + input;
-    if (first >= last) {
-      for (int64_t o = output; o < end; ++o) std::fill_n(sums + o * g.k, inputs, 0.F);
+    const auto sums = [&](int64_t o, int64_t i) {
+      return partial + part * of.size() + (o / kBlock * blocks(g.k) + i / kBlock) * of.kSums;
+    };
+    for (int64_t o = output; first >= last && o < end; o += kBlock) {
+      std::fill_n(sums(o, input), blocks(inputs) * of.kSums, 0.F);
     }
     for (int64_t row = first; row < last; row += kTokens) {
       const int64_t rows = std::min(kTokens, last - row);
       kernel.split({x + row * g.k + input, g.k, false, inputs, rows}, Lines::kPairs, pairs.data());
       for (int64_t o = output; o < end; o += kBlock) {
-        const int64_t outputs = std::min(kBlock, end - o);
-        kernel.split({dy + row * g.outputs + o, g.outputs, false, outputs, rows}, Lines::kLanes,
-                     lines.data());
+        kernel.split({dy + row * g.outputs + o, g.outputs, false, std::min(kBlock, end - o), rows},
+                     Lines::kLanes, lines.data());
         for (int64_t i = 0; i < inputs; i += kBlock) {
           kernel.multiply(lines.data(), pairs.data() + i / kBlock * blocks(rows) * kBlockSize,
                           blocks(rows),
-                          {.to = sums + o * g.k + i,
-                           .distance = g.k,
-                           .rows = outputs,
-                           .lanes = std::min(kBlock, inputs - i),
+                          {.to = sums(o, input + i),
+                           .distance = kBlock,
+                           .rows = kBlock,
+                           .lanes = kBlock,
                            .add = row > first});
         }
       }
@@ -155,7 +164,7 @@ struct RegionKernel {
   }
 };
 
-/// Adds the parts in order.
+/// Adds the parts of 32 outputs in order.
 struct SumParts {
   Regions of;
   const float* partial;
@@ -164,14 +173,28 @@ struct SumParts {
   const RunContext* run;
 
   void operator()(int block) const {
-    for_map_block(block, of.size(), [&](int64_t begin, int64_t end) {
-      const bool add = gradient.adds(*run);
-      for (int64_t i = begin; i < end; ++i) {
-        float sum = partial[i];
-        for (int64_t part = 1; part < of.parts; ++part) sum += partial[part * of.size() + i];
-        out[i] = add ? out[i] + sum : sum;
+    const InnerProductGeometry& g = of.g;
+    const bool add = gradient.adds(*run);
+    const int64_t first = block * kBlock, rows = std::min(kBlock, g.outputs - first);
+    const float* from = partial + block * blocks(g.k) * of.kSums;
+    for (int64_t i = 0; i < g.k; i += kBlock, from += of.kSums) {
+      std::array<float, Regions::kSums> sums;
+      std::copy_n(from, of.kSums, sums.data());
+      for (int64_t part = 1; part < of.parts; ++part) {
+        const float* const more = from + part * of.size();
+        for (int64_t s = 0; s < of.kSums; ++s) sums[size_t(s)] += more[s];
       }
-    });
+      const int64_t lanes = std::min(kBlock, g.k - i);
+      for (int64_t r = 0; r < rows; ++r) {
+        float* const to = out + (first + r) * g.k + i;
+        const float* const own = sums.data() + r * kBlock;
+        if (add) {
+          for (int64_t l = 0; l < lanes; ++l) to[l] += own[l];
+        } else {
+          std::copy_n(own, lanes, to);
+        }
+      }
+    }
   }
 };
 
@@ -230,7 +253,7 @@ void backward_weights(Program& p, const std::string& name, const InnerProductGeo
   p.step(std::move(step));
   Step sum = unpack_step(p, name, of.parts, partial, diff_weights);
   sum.make = [=, write = sum.writes[0]](const Binder& at) {
-    return Kernel{map_blocks(of.size()),
+    return Kernel{int(blocks(g.outputs)),
                   SumParts{of, at(partial), at(write), diff_weights, at.run()}};
   };
   p.step(std::move(sum));

@@ -13,17 +13,20 @@
 // After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,prefer-vector-width=512")
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // intrinsics leave some values undefined on purpose
+// Intrinsics leave some values undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 
 #include "core/device/cpu/bf16x6_tiles.h"
 
 namespace cafetiere::bf16x6 {
 namespace {
 
-/// Transposes 16 x 16 words of 32 bits.
-inline void transpose(__m512i (&r)[16]) {
-  __m512i t[16];
+/// Transposes the pairs of a tile: 16 x 16 words of 32 bits.
+inline void transpose(uint16_t* tile) {
+  __m512i r[16], t[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) r[i] = _mm512_load_si512(tile + i * kBlock);
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
@@ -50,40 +53,39 @@ inline void transpose(__m512i (&r)[16]) {
     r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0x88);
     r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0xdd);
   }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * kBlock, r[i]);
 }
 
-/// The planes of 16 lines of a tile.
-class WideSplitter {
- public:
-  void line(int64_t i, const float* low, int64_t low_count, const float* high, int64_t high_count) {
+/// Writes a tile of each plane; they are two tiles apart.
+struct WideSplitter {
+  uint16_t* to;
+
+  void line(int64_t i, const float* low, int64_t low_count, const float* high,
+            int64_t high_count) const {
     __m512 l = load(low, low_count), h = load(high, high_count);
 #pragma GCC unroll 3
     for (int plane = 0; plane < kPlanes; ++plane) {
       const __m512i both = __m512i(_mm512_cvtne2ps_pbh(h, l));
-      planes_[plane][i] = both;
+      _mm512_store_si512(to + plane * 2 * kTile + i * kBlock, both);
       l = _mm512_sub_ps(l, widened(_mm512_castsi512_si256(both)));
       h = _mm512_sub_ps(h, widened(_mm512_extracti64x4_epi64(both, 1)));
     }
   }
   void pairs(int64_t i, const float* even, int64_t even_count, const float* odd,
-             int64_t odd_count) {
+             int64_t odd_count) const {
     __m512 e = load(even, even_count), o = load(odd, odd_count);
 #pragma GCC unroll 3
     for (int plane = 0; plane < kPlanes; ++plane) {
       const __m512i pairs =
           _mm512_permutexvar_epi16(interleaving(), __m512i(_mm512_cvtne2ps_pbh(o, e)));
-      planes_[plane][i] = pairs;
+      _mm512_store_si512(to + plane * 2 * kTile + i * kBlock, pairs);
       const __m512i upper = _mm512_and_si512(pairs, _mm512_set1_epi32(int(0xffff0000)));
       e = _mm512_sub_ps(e, _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)));
       o = _mm512_sub_ps(o, _mm512_castsi512_ps(upper));
     }
   }
-  void turn() {
-    for (auto& plane : planes_) transpose(plane);
-  }
-  void store(int64_t plane, uint16_t* to) const {
-    for (int64_t i = 0; i < kHalf; ++i) _mm512_store_si512(to + i * kBlock, planes_[plane][i]);
-  }
+  static void turn(uint16_t* tile) { transpose(tile); }
 
  private:
   static __m512 load(const float* from, int64_t count) {
@@ -97,7 +99,6 @@ class WideSplitter {
     const __m512i odd = _mm512_slli_epi32(_mm512_add_epi32(lanes, _mm512_set1_epi32(16)), 16);
     return _mm512_or_si512(lanes, odd);
   }
-  __m512i planes_[kPlanes][kHalf];
 };
 
 void multiply(const uint16_t* rows, const uint16_t* pairs, int64_t depth, const Target& to) {

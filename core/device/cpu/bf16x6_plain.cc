@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of bf16x6 in C++, bitwise the same on any processor.
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "core/base/bfloat16.h"
 #include "core/device/cpu/bf16_plain_tiles.h"
@@ -12,45 +11,43 @@
 namespace cafetiere::bf16x6 {
 namespace {
 
-/// The planes of 16 lines of a tile.
-class PlainSplitter {
- public:
-  void line(int64_t i, const float* low, int64_t low_count, const float* high, int64_t high_count) {
+/// Writes a tile of each plane; they are two tiles apart.
+struct PlainSplitter {
+  uint16_t* to;
+
+  void line(int64_t i, const float* low, int64_t low_count, const float* high,
+            int64_t high_count) const {
     for (int64_t l = 0; l < kHalf; ++l) {
       set(i, l, l < low_count ? low[l] : 0);
       set(i, kHalf + l, l < high_count ? high[l] : 0);
     }
   }
   void pairs(int64_t i, const float* even, int64_t even_count, const float* odd,
-             int64_t odd_count) {
+             int64_t odd_count) const {
     for (int64_t l = 0; l < kHalf; ++l) {
       set(i, 2 * l, l < even_count ? even[l] : 0);
       set(i, 2 * l + 1, l < odd_count ? odd[l] : 0);
     }
   }
-  /// Transposes pairs.
-  void turn() {
-    for (auto& plane : planes_) {
-      for (int64_t i = 0; i < kHalf; ++i) {
-        for (int64_t l = i + 1; l < kHalf; ++l) {
-          std::swap(plane[i][2 * l], plane[l][2 * i]);
-          std::swap(plane[i][2 * l + 1], plane[l][2 * i + 1]);
-        }
+  /// Transposes the pairs of a tile.
+  static void turn(uint16_t* tile) {
+    for (int64_t i = 0; i < kHalf; ++i) {
+      for (int64_t l = i + 1; l < kHalf; ++l) {
+        std::swap_ranges(tile + i * kBlock + 2 * l, tile + i * kBlock + 2 * l + 2,
+                         tile + l * kBlock + 2 * i);
       }
     }
   }
-  void store(int64_t plane, uint16_t* to) const { std::copy_n(planes_[plane][0], kTile, to); }
 
  private:
-  void set(int64_t line, int64_t at, float value) {
-    for (auto& plane : planes_) {
+  void set(int64_t line, int64_t at, float value) const {
+    for (int64_t plane = 0; plane < kPlanes; ++plane) {
       const bool normal = std::fpclassify(value) != FP_SUBNORMAL;  // as the instruction
       const uint16_t bits = normal ? to_bfloat16(value) : uint16_t(std::signbit(value) << 15);
-      plane[line][at] = bits;
+      to[plane * 2 * kTile + line * kBlock + at] = bits;
       value -= from_bfloat16(bits);
     }
   }
-  uint16_t planes_[kPlanes][kHalf][kBlock];
 };
 
 void multiply(const uint16_t* rows, const uint16_t* pairs, int64_t depth, const Target& to) {

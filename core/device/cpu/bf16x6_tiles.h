@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kHalf = 16;     // lanes per tile
 constexpr int64_t kTogether = 4;  // blocks of depth per sum of tiles
 
-/// Calls split(source line, its length, next one, its length, lines) for the 16 lines of each half
-/// block, and turns them where the matrix is contiguous along the other axis.
+/// Splits the 16 lines of each half block, each from two runs of numbers of the matrix, and turns
+/// them if their pairs lie across it.
 template <class Splitter>
 void split_matrix(const Matrix& m, Lines lines, uint16_t* to) {
   const bool turned = m.deep == (lines == Lines::kPairs);
@@ -26,7 +26,7 @@ void split_matrix(const Matrix& m, Lines lines, uint16_t* to) {
     for (int64_t d = 0; d < m.depth; d += kBlock, to += kBlockSize) {
       for (int64_t half = 0; half < 2; ++half) {
         const int64_t first = lane + half * kHalf;
-        Splitter splitter;
+        const Splitter splitter{to + half * kTile};
         for (int64_t i = 0; i < kHalf; ++i) {
           if (m.deep) {
             const bool inside = first + i < m.lanes;
@@ -40,9 +40,8 @@ void split_matrix(const Matrix& m, Lines lines, uint16_t* to) {
                            even + 1 < m.depth ? lanes : 0);
           }
         }
-        if (turned) splitter.turn();
-        for (int64_t plane = 0; plane < kPlanes; ++plane) {
-          splitter.store(plane, to + (plane * 2 + half) * kTile);
+        for (int64_t plane = 0; turned && plane < kPlanes; ++plane) {
+          Splitter::turn(to + (plane * 2 + half) * kTile);
         }
       }
     }
