@@ -19,9 +19,9 @@ void add_precision(CLI::App& app, std::string* precision) {
   app.add_option(
          "--precision", *precision,
          "of products and activations: float32, bf16x6 (float32, with wide products through "
-         "AMX), bf16, or auto, which is bf16 where the processor has AMX (default: the "
-         "solver's, which is float32)")
-      ->check(CLI::IsMember({"float32", "bf16x6", "bf16", "auto"}));
+         "AMX), bf16, auto (bf16 where the processor has AMX) or auto_float32 (bf16x6 where "
+         "its AMX is fast just now); default: the solver's, which is float32")
+      ->check(CLI::IsMember({"float32", "bf16x6", "bf16", "auto", "auto_float32"}));
 }
 
 void DeviceFlags::add(CLI::App& app) {

@@ -283,11 +283,13 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
   made->threads = int(o.number("threads", 1, 1, 1024));
-  CFT_ASSIGN(made->precision, precision_of(o.text("precision", "float32")));
-  if (made->precision == Precision::kBf16x6) {
+  const std::string precision = o.text("precision", "float32");
+  CFT_ASSIGN(made->precision, precision_of(precision));
+  if (precision == "bf16x6" || precision == "auto_float32") {
     return invalid_argument(
-        "precision 'bf16x6' is for training: the scores of a row would depend on the number of "
-        "rows; use float32, bf16 or auto");
+        fmt::format("precision '{}' is for training: the scores of a row would depend on the "
+                    "number of rows; use float32, bf16 or auto",
+                    precision));
   }
   CFT_TRY(o.done());
   CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));

@@ -23,11 +23,11 @@ Result<Precision> precision_of(std::string_view name) {
   for (const Precision known : {Precision::kFloat32, Precision::kBf16x6, Precision::kBFloat16}) {
     if (name == precision_name(known)) return known;
   }
-  if (name == "auto") {
-    return instruction_set() == "amx" ? Precision::kBFloat16 : Precision::kFloat32;
-  }
+  const bool amx = instruction_set() == "amx";
+  if (name == "auto") return amx ? Precision::kBFloat16 : Precision::kFloat32;
+  if (name == "auto_float32") return amx ? Precision::kBf16x6 : Precision::kFloat32;
   return invalid_argument(
-      fmt::format("precision '{}' is none of float32, bf16x6, bf16 and auto", name));
+      fmt::format("precision '{}' is none of float32, bf16x6, bf16, auto and auto_float32", name));
 }
 
 }  // namespace cafetiere

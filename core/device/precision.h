@@ -14,8 +14,9 @@ enum class Precision {
   kBFloat16,  ///< products and activations
 };
 
-/// The precision for "float32", "bf16x6", "bf16" or "auto", which is bf16 if the instruction set in
-/// use is "amx", else float32. Fails for other names.
+/// The precision for "float32", "bf16x6", "bf16", or where the instruction set decides: "auto" is
+/// bf16 and "auto_float32" bf16x6 if the one in use is "amx", else both are float32. Fails for other
+/// names.
 Result<Precision> precision_of(std::string_view name);
 
 /// "float32", "bf16x6" or "bf16".

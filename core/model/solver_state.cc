@@ -68,6 +68,7 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
   }
   state.sync = from_proto(proto.sync());
   state.stopping = from_proto(proto.stopping());
+  state.precision = proto.precision();
   return state;
 }
 
@@ -86,7 +87,8 @@ class MemoryState final : public StateSource {
                .current_step = state_->current_step,
                .mode = sync.mode,
                .outer = sizes(sync.outer),
-               .stopping = state_->stopping};
+               .stopping = state_->stopping,
+               .precision = state_->precision};
     for (const HistoryBlob& blob : state_->history) outline.history.push_back(blob.shape);
     for (const Arenas& shard : sync.replicas) outline.replicas.push_back(sizes(shard));
   }
@@ -163,6 +165,7 @@ Result<std::string> serialize_binary(StateSource& state) {
     CFT_TRY(read_all(state, {StateArray::kOuter}, o.outer, proto.mutable_sync()->mutable_outer()));
   }
   if (!o.stopping.curve.empty()) to_proto(o.stopping, proto.mutable_stopping());
+  if (!o.precision.empty()) proto.set_precision(o.precision);
   return proto.SerializeAsString();
 }
 
@@ -174,7 +177,7 @@ std::unique_ptr<StateSource> source_of(SolverState state) {
 
 Result<SolverState> whole_state(StateSource& source) {
   const StateOutline& o = source.outline;
-  SolverState state{o.iter, o.learned_net, o.current_step, {}, {}, o.stopping};
+  SolverState state{o.iter, o.learned_net, o.current_step, {}, {}, o.stopping, o.precision};
   for (size_t i = 0; i < o.history.size(); ++i) {
     std::vector<float> values(size_t(o.history[i].count()));
     CFT_TRY(source.read({StateArray::kHistory, i}, 0, values));

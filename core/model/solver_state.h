@@ -52,6 +52,7 @@ struct SolverState {
   std::vector<HistoryBlob> history;
   ReplicaHistory sync = {};
   StoppingTests stopping = {};
+  std::string precision = {};  ///< in which it was computed; "" = float32
 
   bool operator==(const SolverState&) const = default;
 };
@@ -75,6 +76,7 @@ struct StateOutline {
                                                    ///< kind
   std::vector<size_t> outer = {};                  ///< likewise
   StoppingTests stopping = {};                     ///< complete
+  std::string precision = {};
 };
 
 /// A state whose arrays are read piece by piece from where they are stored, so that a state of any

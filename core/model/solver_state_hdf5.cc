@@ -28,6 +28,9 @@ class Hdf5State final : public StateSource {
     CFT_ASSIGN(outline.iter, file_.integer("iter"));
     CFT_ASSIGN(outline.learned_net, file_.string("learned_net"));
     CFT_ASSIGN(outline.current_step, file_.integer("current_step"));
+    if (std::ranges::count(file_.datasets("/"), "precision") > 0) {
+      CFT_ASSIGN(outline.precision, file_.string("precision"));
+    }
     const size_t blobs = file_.datasets("history").size();
     for (size_t i = 0; i < blobs; ++i) {
       CFT_ASSIGN(Shape shape, file_.claim(path_of({StateArray::kHistory, i})));
@@ -95,6 +98,7 @@ Status write_hdf5_state(StateSource& state, Hdf5Writer* file) {
   CFT_TRY(file->integer("iter", o.iter));
   CFT_TRY(file->string("learned_net", o.learned_net));
   CFT_TRY(file->integer("current_step", o.current_step));
+  if (!o.precision.empty()) CFT_TRY(file->string("precision", o.precision));
   CFT_TRY(file->group("history"));
   for (size_t i = 0; i < o.history.size(); ++i) {
     CFT_TRY(write_array(state, {StateArray::kHistory, i}, o.history[i], file));

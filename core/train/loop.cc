@@ -32,6 +32,7 @@ Status Trainer::begin(Loop& loop) {
                     "or more shards",
                     ranks, loop.shards, loop.shards));
   }
+  CFT_TRY(agree_on_precision(loop.group));
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
   CFT_ASSIGN(ImmediateUpdate* const immediate, make_mode(loop));

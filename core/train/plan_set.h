@@ -36,6 +36,11 @@ class PlanSet {
   /// another plan runs: the plans share memory.
   Result<Plan*> at(int64_t rows);
   const Graph& graph() const { return *graph_; }
+  /// Drops the plans; later ones are compiled for this device, which must outlive this object.
+  void use(Device* device) {
+    plans_.clear();
+    device_ = device;
+  }
   /// Total bytes of the plans' arenas.
   int64_t bytes() const;
 

@@ -65,6 +65,7 @@ class Tester {
   /// and equal on every rank.
   Result<TestScores> run(const TestRun& run, const TestFeed& feed, int64_t index, ThreadPool& pool);
   const Graph& graph() const { return plans_.graph(); }
+  void use(Device* device) { plans_.use(device); }
 
  private:
   Status add_batch(const TestRun& run, const TestFeed& feed, int shard, int64_t sub_step,

@@ -7,8 +7,6 @@
 #include <random>
 
 #include "core/comm/collectives.h"
-#include "core/device/isa.h"
-#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/graph/net_log.h"
 #include "core/layers/registry.h"
@@ -31,12 +29,6 @@ Status check_solver(const caffe::SolverParameter& p) {
   return precision_form(p).status();
 }
 
-const char* meaning_of(Precision precision) {
-  if (precision == Precision::kBFloat16) return "bfloat16";
-  return precision == Precision::kBf16x6 ? "float32, wide products computed as six of bfloat16"
-                                         : "float32";
-}
-
 Status no_state() { return not_found("there is no state: rank 0 has it after the run"); }
 
 }  // namespace
@@ -47,17 +39,6 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(options)));
   CFT_TRY(trainer->build());
   return trainer;
-}
-
-Result<std::unique_ptr<Device>> Trainer::make_device() const {
-  if (options_.device == "ref") return make_ref_device();
-  const std::string& name = options_.solver.param.precision();
-  CFT_ASSIGN(const Precision precision, precision_of(name));
-  if (name != "float32") {
-    options_.log.info("Products and activations are {} (precision: {}, instruction set {})",
-                      meaning_of(precision), name, instruction_set());
-  }
-  return make_cpu_device(precision);
 }
 
 Status Trainer::build() {
@@ -73,7 +54,8 @@ Status Trainer::build() {
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
   seed_ = random_seed(p, options_.seed);
   if (options_.max_iter > 0) options_.solver.param.set_max_iter(int(options_.max_iter));
-  CFT_ASSIGN(device_, make_device());
+  CFT_ASSIGN(const Precision precision, first_precision());
+  CFT_TRY(use_precision(precision));
   pool_ = std::make_unique<ThreadPool>(options_.threads);
 
   CFT_ASSIGN(const NetChoice choice, training_choice());
@@ -161,6 +143,7 @@ Status Trainer::restore(const StoredWeights& weights, const std::shared_ptr<Stat
   if (!state) return {};
   CFT_ASSIGN(const auto rule, make_update_rule(options_.solver.param));
   CFT_ASSIGN(restored_, mode_state(graph_, state, size_t(rule->history_per_param())));
+  CFT_TRY(resume_precision(state->outline.precision));
   iter_ = state->outline.iter;
   current_step_ = state->outline.current_step;
   return stopping_ ? restore_tests(state->outline.stopping, graph_, &*stopping_) : Status();
@@ -203,6 +186,7 @@ Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
     if (rank_of(loop.group) != 0) return {};
     TrainingState state(graph_, iter_, current_step_, mode);
     if (stopping_) state.outline.stopping = stopping_->tests();
+    if (precision_ != Precision::kFloat32) state.outline.precision = precision_name(precision_);
     if (asked != Asked::kNo && options_.on_checkpoint) {
       std::vector<float> moved(loop.weights_before.size());
       for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];

@@ -15,6 +15,7 @@
 #include "core/comm/shared_memory.h"
 #include "core/data/source.h"
 #include "core/device/host_memory.h"
+#include "core/device/precision.h"
 #include "core/graph/graph.h"
 #include "core/model/prototxt.h"
 #include "core/model/solver_state.h"
@@ -138,8 +139,11 @@ class Trainer {
  private:
   struct Loop;  // one run: its feeds, counters and reports
   explicit Trainer(TrainerOptions options);
-  Result<std::unique_ptr<Device>> make_device() const;
   Status build();
+  Result<Precision> first_precision() const;
+  Status use_precision(Precision precision);
+  Status resume_precision(const std::string& stored);
+  Status agree_on_precision(Group* group);
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
   Result<class ImmediateUpdate*> make_mode(Loop& loop);
@@ -185,6 +189,7 @@ class Trainer {
   Graph graph_;
   std::vector<Graph> test_graphs_;
   std::unique_ptr<Device> device_;
+  Precision precision_ = Precision::kFloat32;
   std::unique_ptr<ThreadPool> pool_;
   bool immediate_ = false;                      // the plans update the parameters (ImmediateUpdate)
   std::shared_ptr<float> weights_, gradients_;  // no gradients if immediate_

@@ -89,7 +89,9 @@ TEST(PredictorFloats, AnUnknownPrecisionIsRefused) {
   nlohmann::json options = options_of(kNet, "score", 0);
   const std::string weights = filler_weights(kNet);
   for (const auto& [precision, reason] :
-       {std::pair{"half", "precision 'half' is none of float32, bf16x6, bf16 and auto"},
+       {std::pair{"half",
+                  "precision 'half' is none of float32, bf16x6, bf16, auto and auto_float32"},
+        {"auto_float32", "precision 'auto_float32' is for training"},
         {"bf16x6",
          "precision 'bf16x6' is for training: the scores of a row would depend on the "
          "number of rows; use float32, bf16 or auto"}}) {

@@ -31,6 +31,7 @@ TEST(SolverState, BothFormsGoBothWays) {
 TEST(SolverState, BothFormsHoldWhatAModeKeeps) {
   SolverState state = sample_state();
   state.sync = {"diloco", {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}, {{9, 10}}};
+  state.precision = "bf16x6";
   for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
     auto bytes = serialize_solver_state(state, format);
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();

@@ -220,7 +220,7 @@ def test_a_net_trains_in_bfloat16(trained, tmp_path):
     assert re.search(r"conv forward .*bfloat16 products", steps)
     wrong = SOLVED + "precision: 'half'"
     log = train(folder, tmp_path, wrong, "-max_iter", 2, code=1)
-    assert "precision 'half' is none of float32, bf16x6, bf16 and auto" in log
+    assert "precision 'half' is none of float32, bf16x6, bf16, auto and auto_float32" in log
 
 
 def test_without_a_snapshot_after_training_there_is_none(trained, tmp_path):

@@ -72,37 +72,6 @@ TEST_P(Equality, Bfloat16OnAnyNumberOfRanks) {
   EXPECT_NEAR(exact.losses.back(), one.losses.back(), 0.02 * exact.losses.back());
 }
 
-/// Wide products through bfloat16: of two inner products, over time, the first one is wide enough.
-TEST(Bf16x6, HasTheSameBitsOnAnyNumberOfRanks) {
-  constexpr const char* kNet = R"(
-    layer { name: "data" type: "MemoryData" top: "data" top: "label"
-            transform_param { scale: 0.00390625 }
-            memory_data_param { batch_size: 12 channels: 8 height: 24 width: 40 } }
-    layer { name: "rows" type: "InnerProduct" bottom: "data" top: "rows"
-            inner_product_param { axis: 3 num_output: 48 weight_filler { type: "xavier" } } }
-    layer { name: "relu" type: "ReLU" bottom: "rows" top: "rows" }
-    layer { name: "ip" type: "InnerProduct" bottom: "rows" top: "ip"
-            inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
-    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
-  const auto job = [&](const std::string& precision, int ranks, int threads) {
-    return Job{.net = kNet,
-               .pixels = 8 * 24 * 40,
-               .ranks = ranks,
-               .threads = threads,
-               .max_iter = 6,
-               .solver = kSolver + (" precision: '" + precision + "'"),
-               .rows = 200};
-  };
-  const Outcome one = train(job("bf16x6", 1, 1));
-  ASSERT_EQ(one.losses.size(), 6U);
-  for (int ranks = 1; ranks <= 4; ++ranks) {
-    expect_same(one, train(job("bf16x6", ranks, 2)), std::to_string(ranks) + " ranks");
-  }
-  const Outcome plain = train(job("float32", 1, 1));
-  EXPECT_FALSE(plain.model == one.model);
-  EXPECT_NEAR(plain.losses.back(), one.losses.back(), 1e-4 * plain.losses.back());
-}
-
 /// Rules of their own kind: decay beside the step, and norms of whole blobs that slices cut.
 TEST(Rules, HaveTheSameBitsOnAnyNumberOfRanks) {
   for (const std::string type : {"AdamW", "LAMB"}) {
