@@ -69,7 +69,7 @@ std::string sequences() {
          layer("GELU", "name: 'g' bottom: 'w' top: 'y'");
 }
 
-class Allocations : public testing::TestWithParam<std::tuple<std::string, Format>> {};
+class Allocations : public testing::TestWithParam<std::tuple<std::string, Precision>> {};
 
 TEST_P(Allocations, AreNoneInAPassThatRunsAgain) {
   const auto net = TestNet::build(std::get<0>(GetParam()), caffe::TRAIN);
@@ -87,11 +87,12 @@ TEST_P(Allocations, AreNoneInAPassThatRunsAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Nets, Allocations,
                          testing::Combine(testing::Values(images(), sequences()),
-                                          testing::Values(Format::kFloat32, Format::kBFloat16)),
+                                          testing::Values(Precision::kFloat32,
+                                                          Precision::kBFloat16)),
                          [](const auto& info) {
                            return std::string(info.index < 2 ? "Images" : "Sequences") +
-                                  (std::get<1>(info.param) == Format::kFloat32 ? "InFloat32"
-                                                                               : "InBfloat16");
+                                  (std::get<1>(info.param) == Precision::kFloat32 ? "InFloat32"
+                                                                                  : "InBfloat16");
                          });
 
 }  // namespace
