@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorials, cell by cell, as a reader runs them: in their own folder, where Jupyter starts them."""
+"""The tutorials, cell by cell, in a folder like their own, which is where Jupyter starts them."""
 
 import json
 import os
