@@ -45,9 +45,9 @@ constexpr Command kCommands[] = {
     {"export_onnx", "write a trained net as an ONNX model", add_export_onnx},
     {"import_onnx", "write an ONNX model as a net and its weights", add_import_onnx},
     {"convert_weights", "write weights in another form", add_convert_weights},
-    {"check_nets", "say of nets whether they can be read here", add_check_nets},
+    {"check_nets", "check whether nets can be read here", add_check_nets},
     {"device_query", "show what this machine can compute with", add_device_query},
-    {"doctor", "look whether this machine has what a training on Spark takes", add_doctor},
+    {"doctor", "check whether this machine has what training on Spark needs", add_doctor},
     {"version", "show the version", add_version},
 };
 
