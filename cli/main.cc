@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
     {"explain", "show the steps a net is compiled to, and its memory", add_explain},
     {"extract_features", "write blobs of a trained net to databases", add_extract_features},
     {"fit", "learn one column of a CSV from the others", add_fit},
-    {"predict", "predict the rows of a CSV by a model of a table", add_predict},
+    {"predict", "score the rows of a CSV file with a model of a table", add_predict},
     {"convert_imageset", "make a database from a list of images", add_convert_imageset},
     {"compute_image_mean", "compute the mean image of a database", add_compute_image_mean},
     {"convert_mnist", "make a database from MNIST's IDX files", add_convert_mnist},
