@@ -71,7 +71,7 @@ std::string found_in(const std::string& text, const char* pattern) {
 }
 
 void show(const Finding& finding) {
-  constexpr const char* kWords[] = {"ok", "look", "WRONG"};
+  constexpr const char* kWords[] = {"ok", "note", "WRONG"};
   fmt::print("{:<6}{:<12}{}\n", kWords[int(finding.verdict)], finding.what, finding.found);
   if (!finding.advice.empty()) fmt::print("{:<18}-> {}\n", "", finding.advice);
 }
@@ -117,7 +117,7 @@ Finding examine_memory(const std::string& root) {
     finding.found += fmt::format(", of which this process may take {:.1f}", limit / kGiB);
   if (std::min(total, limit) < 2 * kGiB) {
     finding.verdict = kDoubtful;
-    finding.advice = "an executor of 1 GiB with net and rows beside it wants 2 GiB";
+    finding.advice = "an executor with a heap of 1 GiB, a net and rows needs 2 GiB";
   }
   return finding;
 }
@@ -161,8 +161,7 @@ Finding examine_java(const std::string& said) {
   Finding finding{kWrong, "Java", "none", ""};
   const std::string version = found_in(said, "version \"([^\"]+)\"");
   if (version.empty()) {
-    finding.advice =
-        "install Java 17, and set JAVA_HOME where it is not in PATH; only Spark needs it";
+    finding.advice = "install Java 17, and set JAVA_HOME if it is not in PATH; only Spark needs it";
     finding.verdict = kDoubtful;
     return finding;
   }
@@ -182,7 +181,7 @@ Finding examine_java(const std::string& said) {
 
 Finding examine_spark(const std::string& home) {
   Finding finding{kDoubtful, "Spark", "SPARK_HOME is not set",
-                  "set it to have Spark's version looked at; PySpark from pip needs none"};
+                  "set it to have Spark's version checked; PySpark from pip does not need it"};
   if (home.empty()) return finding;
   finding.found = home + " has no spark-core";
   finding.advice = "set SPARK_HOME to the folder with bin and jars";
@@ -209,7 +208,8 @@ std::vector<Finding> examine_ports(const std::string& host, PortRange ports) {
       finding.found += ", others would connect to " + address;
       if (address.starts_with("127.") || address.starts_with("[::1]")) {
         finding.verdict = kDoubtful;
-        finding.advice = "no other machine can: set SPARK_LOCAL_IP to an address of its network";
+        finding.advice =
+            "other machines cannot reach it: set SPARK_LOCAL_IP to an address in their network";
       }
     } else {
       finding.verdict = kWrong;
@@ -273,7 +273,7 @@ Action add_doctor(CLI::App& app) {
       show(finding);
       wrong += finding.verdict == kWrong;
     }
-    if (wrong > 0) return invalid_argument(fmt::format("to be changed: {} of these", wrong));
+    if (wrong > 0) return invalid_argument(fmt::format("{} of these must be changed", wrong));
     fmt::print("Nothing has to be changed.\n");
     return {};
   };

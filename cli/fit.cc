@@ -125,7 +125,7 @@ Status fit(FitFlags flags) {
 void add_training(CLI::App& app, FitFlags* flags) {
   app.add_option("--epochs", flags->epochs, "passes over the table (default: 50)")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--batch", flags->batch, "rows of a step (default: 256)")
+  app.add_option("--batch", flags->batch, "rows per step (default: 256)")
       ->check(CLI::Range(1, 1 << 30));
   app.add_option("--lr", flags->lr, "learning rate at the beginning (default: 0.003)")
       ->check(CLI::Range(0.0, 1e6));
@@ -133,28 +133,34 @@ void add_training(CLI::App& app, FitFlags* flags) {
       ->check(CLI::Range(int64_t{0}, INT64_MAX));
   app.add_option("--threads", flags->threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--validation", flags->validation,
-                 "share of the rows to test on once an epoch and not to train on (default: 0.1 of "
-                 "tables of 100 rows or more); 0: none")
+  app.add_option(
+         "--validation", flags->validation,
+         "share of the rows to hold out and test on once per epoch (default: 0.1 for tables "
+         "of 100 rows or more); 0: none")
       ->check(CLI::Range(0.0, 0.9));
   app.add_option(
          "--patience", flags->patience,
-         "epochs in a row that are no better, after which it ends with the best one's weights "
-         "(default: 10 for tables of 1,500 rows or more); 0: it trains all epochs")
+         "number of consecutive epochs without improvement after which training ends, with the "
+         "weights of the best epoch (default: 10 for tables of 1,500 rows or more); 0: train all "
+         "epochs")
       ->check(CLI::Range(0, 1 << 30));
-  app.add_option("--tol", flags->tol, "by how much an epoch must be better (default: 0)")
+  app.add_option("--tol", flags->tol,
+                 "by how much the loss must fall to count as an improvement (default: 0)")
       ->check(CLI::Range(0.0, 1e6));
 }
 
 void add_loss(CLI::App& app, FitFlags* flags) {
-  app.add_option("--weight", flags->weight, "the column with what each row counts in the loss");
+  app.add_option("--weight", flags->weight, "the column with the weight of each row in the loss");
   app.add_option("--class-weights", flags->class_weights,
                  "\"balanced\", or pairs such as \"spam=5, ham=1\"");
-  app.add_option("--loss", flags->loss, "of numbers: squared, huber or quantile (default: squared)")
+  app.add_option("--loss", flags->loss,
+                 "for numbers: squared, huber or quantile (default: squared)")
       ->check(CLI::IsMember({"squared", "huber", "quantile"}));
-  app.add_option("--huber-delta", flags->huber_delta,
-                 "where huber begins, in deviations (default: 1)");
-  app.add_option("--quantiles", flags->quantiles, "of loss quantile, as 0.1,0.5,0.9");
+  app.add_option(
+      "--huber-delta", flags->huber_delta,
+      "errors beyond this many standard deviations of the label are linear in huber (default: 1)");
+  app.add_option("--quantiles", flags->quantiles,
+                 "the quantiles to learn, such as 0.1,0.5,0.9, with --loss quantile");
 }
 
 }  // namespace
@@ -166,20 +172,21 @@ Action add_fit(CLI::App& app) {
   app.add_option("--label", flags->label, "the column to learn")->required();
   app.add_option("--out", flags->out,
                  "folder for the model and report.html (default: TABLE.model beside the table)");
-  app.add_option("--test", flags->test, "a CSV of the same columns to test on");
+  app.add_option("--test", flags->test, "a CSV with the same columns to test on");
   app.add_option("--features", flags->features,
                  "A,B,..: columns to learn from (default: all others)");
   app.add_option("--drop", flags->drop, "A,B,..: columns not to learn from");
-  app.add_option("--categorical", flags->categorical, "A,B,..: of numbers that name something");
+  app.add_option("--categorical", flags->categorical,
+                 "A,B,..: columns of numbers that are categories");
   app.add_option("--learn", flags->learn,
-                 "what the label is: classes or numbers; by default texts and few whole numbers "
-                 "are classes")
+                 "what the label is: classes or numbers; by default, text and few different whole "
+                 "numbers are classes")
       ->check(CLI::IsMember({"classes", "numbers"}));
-  app.add_option("--layers", flags->layers, "units of the hidden layers (default: 64,32)");
+  app.add_option("--layers", flags->layers, "units of each hidden layer (default: 64,32)");
   app.add_option("--net", flags->net,
-                 "hidden layers instead: a prototxt, or ONNX with its weights");
+                 "hidden layers instead of --layers: a prototxt, or an ONNX file with its weights");
   app.add_option("--members", flags->members,
-                 "nets of these layers whose scores are averaged (default: 1)")
+                 "number of nets with these layers, whose scores are averaged (default: 1)")
       ->check(CLI::Range(1, 64));
   add_training(app, flags.get());
   add_loss(app, flags.get());

@@ -17,7 +17,7 @@ namespace cafetiere {
 void LimitsFlags::add(CLI::App& app) {
   app.add_flag(
       "--measure", anew,
-      "measure the machine's limits anew instead of taking those in cafetiere/machine.json of "
+      "measure the machine's limits again instead of using those in cafetiere/machine.json of "
       "the user's cache folder");
 }
 

@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
     {"explain", "show the steps a net is compiled to, and its memory", add_explain},
     {"extract_features", "write blobs of a trained net to databases", add_extract_features},
     {"fit", "learn one column of a CSV from the others", add_fit},
-    {"predict", "predict the rows of a CSV by a model of a table", add_predict},
+    {"predict", "score the rows of a CSV file with a model of a table", add_predict},
     {"convert_imageset", "make a database from a list of images", add_convert_imageset},
     {"compute_image_mean", "compute the mean image of a database", add_compute_image_mean},
     {"convert_mnist", "make a database from MNIST's IDX files", add_convert_mnist},
@@ -45,9 +45,9 @@ constexpr Command kCommands[] = {
     {"export_onnx", "write a trained net as an ONNX model", add_export_onnx},
     {"import_onnx", "write an ONNX model as a net and its weights", add_import_onnx},
     {"convert_weights", "write weights in another form", add_convert_weights},
-    {"check_nets", "say of nets whether they can be read here", add_check_nets},
+    {"check_nets", "check whether nets can be read here", add_check_nets},
     {"device_query", "show what this machine can compute with", add_device_query},
-    {"doctor", "look whether this machine has what a training on Spark takes", add_doctor},
+    {"doctor", "check whether this machine has what training on Spark needs", add_doctor},
     {"version", "show the version", add_version},
 };
 

@@ -157,11 +157,12 @@ Status predict(const PredictFlags& flags) {
 
 Action add_predict(CLI::App& app) {
   const auto flags = std::make_shared<PredictFlags>();
-  app.add_option("model", flags->model, "folder of a model of a table, of fit or of Spark")
+  app.add_option("model", flags->model, "folder of a table's model, written by fit or by Spark")
       ->required();
   app.add_option("table", flags->table, "a CSV whose first line names the columns")->required();
-  app.add_flag("--all", flags->all, "also print all numbers of a row, such as each class's chance");
-  app.add_option("--threads", flags->threads, "threads that compute (default: 1)")
+  app.add_flag("--all", flags->all,
+               "also print all scores of a row, such as the probability of each class");
+  app.add_option("--threads", flags->threads, "threads to compute with (default: 1)")
       ->check(CLI::Range(1, 1024));
   return [flags] { return predict(*flags); };
 }

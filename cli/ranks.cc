@@ -55,9 +55,9 @@ void RankFlags::add(CLI::App& app) {
                  "new folder, visible to all ranks, in which they exchange addresses");
   app.add_option(
       "--server", server,
-      "HOST:PORT at which ranks without a common folder meet: who can listen there is rank "
-      "0, the others are numbered as they come. For networks that are trusted: whoever "
-      "reaches the port may join");
+      "HOST:PORT at which ranks without a common folder meet: the one that can listen there is "
+      "rank 0, the others are numbered as they connect. Only for trusted networks: anyone who "
+      "reaches the port can join");
   app.add_option(
       "--bind", bind,
       "address of this machine that the other ranks connect to (default: 127.0.0.1, with "

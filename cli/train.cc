@@ -213,7 +213,7 @@ Action add_train(CLI::App& app) {
   app.add_option("--trace", flags->trace,
                  "also write a timeline for chrome://tracing or Perfetto to this file");
   app.add_option("--price_per_core_hour", flags->price,
-                 "of the machines: the account at the end also tells the cost")
+                 "price of a core-hour; the account at the end then also has the cost")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--sigint_effect", flags->sigint_effect, "on Ctrl-C: stop, snapshot or none");
   app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");

@@ -92,8 +92,8 @@ def run(name, job=None):
     """Makes the data, then measures a peer's job, a function of the tables, or the tutorial's."""
     tables, figure, _ = TUTORIALS[name]
     with tempfile.TemporaryDirectory() as folder:
-        for needs in ("docs", "examples"):
-            os.symlink(ROOT / needs, pathlib.Path(folder, needs))
+        for file in FOLDER.iterdir():
+            os.symlink(file.resolve(), pathlib.Path(folder, file.name))
         os.chdir(folder)
         scope = scope_with_data(name)
         begun = time.perf_counter()

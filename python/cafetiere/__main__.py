@@ -38,7 +38,7 @@ def _arguments():
     _fit.add_fit(commands)
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="the folder that fit wrote")
-    predict.add_argument("table", help="a CSV, a Parquet file, or a folder of such")
+    predict.add_argument("table", help="a CSV or Parquet file, or a folder of Parquet files")
     predict.add_argument(
         "--all", action="store_true", help="also all numbers of a row, such as each class's chance"
     )

@@ -37,15 +37,17 @@ def _cores():
 
 def add_fit(commands):
     """Adds the command with its flags."""
-    fit = commands.add_parser("fit", help="learns one column of a table from the others")
-    fit.add_argument("table", help="a CSV, a Parquet file, or a folder of such")
+    fit = commands.add_parser(
+        "fit", help="trains a model that predicts a column of a table from the others"
+    )
+    fit.add_argument("table", help="a CSV or Parquet file, or a folder of Parquet files")
     fit.add_argument("--label", required=True, help="the column to learn")
     fit.add_argument(
         "--out",
         default="",
         help="folder for the model and report.html (default: TABLE.model beside the table)",
     )
-    fit.add_argument("--test", help="a table of the same columns to test on")
+    fit.add_argument("--test", help="a table with the same columns to test on")
     fit.add_argument(
         "--features",
         type=_names,
@@ -54,30 +56,35 @@ def add_fit(commands):
     )
     fit.add_argument("--drop", type=_names, default=[], help="A,B,..: columns not to learn from")
     fit.add_argument(
-        "--categorical", type=_names, default=[], help="A,B,..: of numbers that name something"
+        "--categorical",
+        type=_names,
+        default=[],
+        help="A,B,..: columns of numbers that are categories",
     )
     fit.add_argument(
         "--learn",
         choices=["classes", "numbers"],
-        help="what the label is; by default texts and few whole numbers are classes",
+        help="what the label is; by default, text and few different whole numbers are classes",
     )
     fit.add_argument(
         "--layers",
         type=_numbers,
         default=[64, 32],
-        help="units of the hidden layers (default: 64,32)",
+        help="units of each hidden layer (default: 64,32)",
     )
     fit.add_argument(
-        "--net", default="", help="hidden layers instead: a prototxt, or ONNX with its weights"
+        "--net",
+        default="",
+        help="hidden layers instead of --layers: a prototxt, or an ONNX file with its weights",
     )
     fit.add_argument(
         "--members",
         type=int,
         default=1,
-        help="nets of these layers whose scores are averaged (default: 1)",
+        help="number of nets with these layers, whose scores are averaged (default: 1)",
     )
     _add_training(fit)
-    fit.add_argument("--weight", help="the column with what each row counts in the loss")
+    fit.add_argument("--weight", help="the column with the weight of each row in the loss")
     fit.add_argument(
         "--class-weights", default="", help='"balanced", or pairs such as "spam=5, ham=1"'
     )
@@ -86,16 +93,20 @@ def add_fit(commands):
         "--huber-delta",
         type=float,
         default=1.0,
-        help="where huber begins, in deviations (default: 1)",
+        help="errors beyond this many standard deviations of the label are linear in huber "
+        "(default: 1)",
     )
     fit.add_argument(
-        "--quantiles", type=_shares, default=[], help="of loss quantile, as 0.1,0.5,0.9"
+        "--quantiles",
+        type=_shares,
+        default=[],
+        help="the quantiles to learn, such as 0.1,0.5,0.9, with --loss quantile",
     )
 
 
 def _add_training(fit):
     fit.add_argument("--epochs", type=int, default=50, help="passes over the table (default: 50)")
-    fit.add_argument("--batch", type=int, default=256, help="rows of a step (default: 256)")
+    fit.add_argument("--batch", type=int, default=256, help="rows per step (default: 256)")
     fit.add_argument(
         "--lr",
         type=float,
@@ -112,20 +123,21 @@ def _add_training(fit):
     fit.add_argument(
         "--validation",
         type=float,
-        help="share of the rows to test on once an epoch and not to train on (default: 0.1 of "
-        "tables of 100 rows or more); 0: none",
+        help="share of the rows to hold out and test on once per epoch (default: 0.1 for tables of "
+        "100 rows or more); 0: none",
     )
     fit.add_argument(
         "--patience",
         type=int,
-        help="epochs in a row that are no better, after which it ends with the best one's weights "
-        "(default: 10 for tables of 1,500 rows or more); 0: it trains all epochs",
+        help="number of consecutive epochs without improvement after which training ends, with "
+        "the weights of the best epoch (default: 10 for tables of 1,500 rows or more); 0: train "
+        "all epochs",
     )
     fit.add_argument(
         "--tol",
         type=float,
         default=0.0,
-        help="by how much an epoch must be better (default: 0)",
+        help="by how much the loss must fall to count as an improvement (default: 0)",
     )
 
 

@@ -258,24 +258,25 @@ def fit(
     image_size=None,
     on_event=None,
 ):
-    """Learns one column of a table from others.
+    """Trains a model that predicts one column of a table from others.
 
     columns: lists of cells by name; features: names, by default all but label and weight;
-    categorical: of numbers that name something; classes: whether the label does, by default
-    is_class() tells; net: hidden layers in place of `layers`, as prototxt, a NetSpec or the path of
-    an ONNX file, whose weights are the first ones; members: nets of `layers` that share embeddings
-    and whose scores are averaged, 1 to 64; weight: the column of what a row counts in the
-    loss; class_weights: "balanced" or pairs such as "spam=5, ham=1"; loss: of numbers, "squared",
-    "huber" or "quantile"; validation: share of the rows to test on once an epoch, in place of
-    training on them; patience: epochs in a row that are no better by `tol`, after which it ends,
-    with the best epoch's weights; None: of the two what `python -m cafetiere fit` does without its
-    flags, 0.1 from 100 rows on and 10 from 1,500 on; image_size: height and width that images get,
-    where they differ.
+    categorical: names of columns of numbers that are categories; classes: whether the label is a
+    class, by default what is_class() says; net: hidden layers instead of `layers`, as prototxt, a
+    NetSpec or the path of an ONNX file, with whose weights the training starts; members: number of
+    nets, 1 to 64, with these layers, which share embeddings and whose scores are averaged; weight:
+    the column with the weight of each row in the loss; class_weights: "balanced" or pairs such as
+    "spam=5, ham=1"; loss: for numbers, "squared", "huber" or "quantile"; validation: share of the
+    rows to hold out and test on once per epoch; patience: number of consecutive epochs without an
+    improvement by more than `tol` after which training ends, with the weights of the best epoch.
+    None for either of these two means the default of `python -m cafetiere fit`: 0.1 from 100 rows
+    on, and 10 from 1,500 rows on. image_size: height and width to which images are resized.
     A cell of an image is the bytes of a file, or an array of uint8, gray or red, green and blue.
-    on_event: is called with each event of the training, a dictionary.
-    A label of lists of 0 and 1 is one of several labels, which class_weights calls by their place.
-    Returns a TableModel and what cft_trainer_result tells, with "held_out": the places of the rows
-    that were tested on.
+    on_event: called with each event of the training, a dictionary.
+    A label whose cells are lists of 0 and 1 means several labels, which class_weights names by
+    their index.
+    Returns a TableModel and the result of the training as of cft_trainer_result, with "held_out":
+    the positions of the rows that were held out.
     """
     targets = [label] if weight is None else [label, weight]
     check_columns([*targets, *features, *categorical], columns)

@@ -70,6 +70,7 @@ def test_the_summary_has_the_fields_of_the_jvm(model, tmp_path):
         kept = getattr(summary, field.name)
         assert (list(value) if isinstance(kept, list) else value) == kept, field.name
     assert "steps=60,\n" in repr(summary) and "partitions" not in repr(summary)
+    assert " s x 2 cores: " in repr(summary) and "CoreHours" not in repr(summary)
     model.write().overwrite().save(str(tmp_path / "model"))
     assert CaffeModel.load(str(tmp_path / "model")).summary == summary
 

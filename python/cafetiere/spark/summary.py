@@ -3,6 +3,7 @@
 
 import json
 import math
+import reprlib
 from dataclasses import dataclass, fields
 
 from cafetiere.spark.history import History
@@ -36,6 +37,12 @@ class CoreHours:
         """The sum of all parts."""
         return sum(getattr(self, part.name) for part in fields(self))
 
+    def shares(self) -> str:
+        """The parts as percentages, as the console shows them: those of 0.1 % or more."""
+        parts = ((part.name, 100 * getattr(self, part.name)) for part in fields(self))
+        shares = ((name, hours / (self.total or 1)) for name, hours in parts)
+        return ", ".join(f"{name} {share:.1f} %" for name, share in shares if share >= 0.05)
+
 
 @dataclass(frozen=True)
 class RankAccount:
@@ -46,7 +53,7 @@ class RankAccount:
     core_hours: CoreHours
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Account:
     """What a fit used its cores for; cost is 0 without a pricePerCoreHour."""
 
@@ -56,6 +63,12 @@ class Account:
     cost: float
     core_hours: CoreHours
     ranks: list[RankAccount]
+
+    def __repr__(self) -> str:
+        """One line; the figures of each rank are in `ranks`."""
+        cost = f", cost {self.cost:.3g}" if self.cost else ""
+        shares = self.core_hours.shares()
+        return f"Account({self.seconds:.1f} s x {self.cores} cores{cost}: {shares})"
 
     @classmethod
     def _of(cls, found: dict) -> "Account":
@@ -84,6 +97,11 @@ class EarlyStopping:
     def __bool__(self) -> bool:
         """Whether there were tests."""
         return bool(self.curve)
+
+
+def _shortened(value) -> str:
+    """The value as text, of a list the first six elements."""
+    return reprlib.repr(value) if isinstance(value, list) else repr(value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,9 +155,9 @@ class TrainingSummary:
         return cls(**found)
 
     def __repr__(self) -> str:
-        """The fields that are not empty, one a line."""
+        """The fields that are not empty, one a line; long lists are shortened."""
         told = ((field.name, getattr(self, field.name)) for field in fields(self))
-        lines = [f"  {name}={value!r},\n" for name, value in told if value]
+        lines = [f"  {name}={_shortened(value)},\n" for name, value in told if value]
         return f"TrainingSummary(\n{''.join(lines)})"
 
     def told_by(self, java_net) -> "TrainingSummary":
