@@ -2,6 +2,7 @@
 // Precision: how a net's products are computed and its activations stored, by name.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/base/status.h"
@@ -21,5 +22,9 @@ Result<Precision> precision_of(std::string_view name);
 
 /// "float32", "bf16x6" or "bf16".
 const char* precision_name(Precision);
+/// What solver states keep of it: its name, "" for float32, which Caffe's states have.
+inline std::string stored_precision(Precision precision) {
+  return precision == Precision::kFloat32 ? "" : precision_name(precision);
+}
 
 }  // namespace cafetiere

@@ -49,6 +49,11 @@ Status settle_options(ReplicaOptions& options) {
   if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
   if (options.max_iter > 0) p.set_max_iter(int(options.max_iter));
   CFT_TRY(check_sync(p.sync()));
+  if (p.precision() == "auto_float32") {
+    return invalid_argument(
+        "precision auto_float32: the rounds engine's replicas cannot agree on one when they start; "
+        "use float32 or bf16x6");
+  }
   if (find_sync_mode(p.sync().mode())->rounds) return {};
   return invalid_argument(
       fmt::format("sync {{ mode: \"{}\" }}: the rounds engine needs replicas that train "

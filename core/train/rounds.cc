@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/comm/shard_tree.h"
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/solver/update_rule.h"
 #include "core/sync/shard_mean.h"
@@ -107,6 +108,8 @@ Result<std::string> Rounds::state(std::span<const std::span<const float>> replic
   CFT_TRY(show_placed(nullptr, placed, [&](ModeState& mode) -> Status {
     TrainingState state(graph_, iter_, current_step_at(policy, iter_), mode);
     if (stopping_) state.outline.stopping = stopping_->tests();
+    CFT_ASSIGN(const Precision precision, precision_of(solver().precision()));
+    state.outline.precision = stored_precision(precision);
     CFT_ASSIGN(bytes, serialize_solver_state(state, ModelFormat::kBinary));
     return {};
   }));

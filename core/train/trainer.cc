@@ -186,7 +186,7 @@ Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
     if (rank_of(loop.group) != 0) return {};
     TrainingState state(graph_, iter_, current_step_, mode);
     if (stopping_) state.outline.stopping = stopping_->tests();
-    if (precision_ != Precision::kFloat32) state.outline.precision = precision_name(precision_);
+    state.outline.precision = stored_precision(precision_);
     if (asked != Asked::kNo && options_.on_checkpoint) {
       std::vector<float> moved(loop.weights_before.size());
       for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];

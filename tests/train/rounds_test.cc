@@ -212,5 +212,14 @@ TEST(Rounds, RefusesModesWithoutRounds) {
   EXPECT_NE(refused.status().message().find("use \"average\" or \"diloco\""), std::string::npos);
 }
 
+TEST(Rounds, RefusesAPrecisionToAgreeOn) {
+  Job open = job("mode: 'average'");
+  open.solver += " precision: 'auto_float32'";
+  for (const Status& refused :
+       {Rounds::create(options(open, 0)).status(), Replica::create(options(open, 0)).status()}) {
+    EXPECT_NE(refused.message().find("use float32 or bf16x6"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cafetiere
