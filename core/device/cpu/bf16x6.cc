@@ -13,8 +13,8 @@
 namespace cafetiere::bf16x6 {
 namespace {
 
-constexpr int64_t kSplit =
-    32768;  // numbers of a source that are split together: planes fit into L2
+/// Numbers of a source that are split together; their planes fit into the L2 cache.
+constexpr int64_t kSplit = 32768;
 constexpr int64_t kFewBlocks = 8;  // with fewer blocks, lanes or rows are divided too
 constexpr int64_t kTokens = 128;   // rows of a weight gradient that are split together
 constexpr int64_t kOutputs = 512, kInputs = 256;  // of a block of a weight gradient
