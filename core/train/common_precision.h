@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// The precision of all ranks: bf16x6 if each of them prefers it, else float32. Every rank calls it;
-/// `group` may be null.
+/// The precision of all ranks: the one that each of them prefers, or float32 if they differ. Every
+/// rank calls it; `group` may be null.
 Result<Precision> common_precision(Group* group, Precision mine);
 
 }  // namespace cafetiere

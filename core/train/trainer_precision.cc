@@ -34,11 +34,11 @@ Result<Precision> Trainer::first_precision() const {
 
 /// Plans from now on compute in this precision.
 Status Trainer::use_precision(Precision precision) {
-  precision_ = precision;
   if (options_.device == "ref") {
     device_ = make_ref_device();
     return {};
   }
+  precision_ = precision;
   const std::string& name = options_.solver.param.precision();
   if (name != "float32") {
     options_.log.info("Products and activations are {} (precision: {}, instruction set {})",
@@ -66,11 +66,11 @@ Status Trainer::resume_precision(const std::string& stored) {
 
 Result<Precision> common_precision(Group* group, Precision mine) {
   if (!group) return mine;
-  std::vector<std::byte> all(size_t(group->size()));
-  const auto prefers = std::byte{mine == Precision::kBf16x6};
-  CFT_TRY(all_gather(group, std::span(&prefers, 1), all));
-  const bool all_do = std::ranges::count(all, std::byte{0}) == 0;
-  return all_do ? Precision::kBf16x6 : Precision::kFloat32;
+  std::vector<Precision> all(size_t(group->size()));
+  CFT_TRY(all_gather(group, std::as_bytes(std::span(&mine, 1)),
+                     std::as_writable_bytes(std::span(all))));
+  const bool agreed = std::ranges::count(all, mine) == std::ssize(all);
+  return agreed ? mine : Precision::kFloat32;
 }
 
 /// If the solver leaves it open.

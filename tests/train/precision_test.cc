@@ -66,7 +66,7 @@ TEST(Bf16x6, AStateKeepsItsPrecision) {
   }
 }
 
-TEST(CommonPrecision, IsFloat32UnlessAllRanksPreferBf16x6) {
+TEST(CommonPrecision, IsFloat32UnlessAllRanksPreferTheSame) {
   const auto agreed = [](const std::vector<Precision>& preferred) {
     auto groups = make_local_groups(int(preferred.size()));
     std::vector<Precision> common(preferred.size());
@@ -84,6 +84,7 @@ TEST(CommonPrecision, IsFloat32UnlessAllRanksPreferBf16x6) {
   using enum Precision;
   EXPECT_EQ(agreed({kBf16x6, kBf16x6}), std::vector(2, kBf16x6));
   EXPECT_EQ(agreed({kBf16x6, kFloat32, kBf16x6}), std::vector(3, kFloat32));
+  EXPECT_EQ(agreed({kBFloat16, kBFloat16}), std::vector(2, kBFloat16));
   EXPECT_EQ(*common_precision(nullptr, kBf16x6), kBf16x6);
   EXPECT_EQ(*common_precision(nullptr, kFloat32), kFloat32);
 }
