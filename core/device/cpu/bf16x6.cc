@@ -8,6 +8,7 @@
 #include "core/device/cpu/bf16x6_product.h"
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/convolution.h"
+#include "core/device/cpu/whole_pieces.h"
 #include "core/device/map.h"
 
 namespace cafetiere::bf16x6 {
@@ -20,8 +21,6 @@ constexpr int64_t kTokens = 128;   // rows of a weight gradient that are split t
 constexpr int64_t kOutputs = 512, kInputs = 256;  // of a block of a weight gradient
 /// With fewer rows, splitting the weights takes longer than the products save.
 constexpr int64_t kFewRows = 256;
-
-int64_t parts_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
 std::string kernel_name(int64_t depth, int64_t lanes) {
   return "bf16 x 6, " + std::to_string(depth) + " to " + std::to_string(lanes);
@@ -114,7 +113,7 @@ struct Regions {
   int64_t down = parts_of(g.outputs, kOutputs), across = parts_of(g.k, kInputs);
   int64_t parts =
       std::clamp<int64_t>(parts_of(kFewBlocks, down* across), 1, parts_of(g.n, kTokens));
-  int64_t part_rows = parts_of(parts_of(g.n, parts), kBlock) * kBlock;
+  int64_t part_rows = rounded_up(parts_of(g.n, parts), kBlock);
 
   /// Sums of a part: whole blocks, [output / 32][input / 32][32][32], as the rows of the gradient
   /// may be a power of two apart and then share few sets of the L1 cache.
@@ -207,13 +206,8 @@ std::string declines(const InnerProductGeometry& g) {
 }
 
 std::optional<InnerProductGeometry> of_pixels(const ConvGeometry& g) {
-  const auto are = [](const std::vector<int64_t>& sizes, int64_t size) {
-    return std::ranges::all_of(sizes, [=](int64_t s) { return s == size; });
-  };
-  if (g.group != 1 || !are(g.kernel, 1) || !are(g.stride, 1) || !are(g.pad, 0)) return {};
-  int64_t pixels = 1;
-  for (const int64_t size : g.out) pixels *= size;
-  return InnerProductGeometry{.n = g.n * pixels, .k = g.channels, .outputs = g.outputs};
+  if (g.group != 1 || !is_pointwise(g)) return {};
+  return InnerProductGeometry{.n = g.n * g.out_pixels(), .k = g.channels, .outputs = g.outputs};
 }
 
 void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,

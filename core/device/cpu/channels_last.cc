@@ -11,6 +11,7 @@
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/whole_pieces.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::channels_last {
@@ -73,7 +74,6 @@ struct Tiling {
                    : kh * c.kernel_w + kw;
   }
 
-  static int64_t parts_of(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
   /// The factor by which tiles must increase to give about kFewBlocks blocks.
   int64_t more() const { return std::max<int64_t>(kFewBlocks / blocks(), 1); }
   static bool has_taps(const AxisTaps& taps) {

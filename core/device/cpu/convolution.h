@@ -12,13 +12,18 @@
 
 namespace cafetiere {
 
+/// Whether the kernel is 1 x 1, without stride or padding.
+inline bool is_pointwise(const ConvGeometry& g) {
+  for (size_t i = 0; i < g.in.size(); ++i) {
+    if (g.kernel[i] != 1 || g.stride[i] != 1 || g.pad[i] != 0) return false;
+  }
+  return true;
+}
+
 /// The geometry as a convolution over two spatial axes, if possible: a single axis becomes a row,
 /// and the pixels of a 1 x 1 kernel without stride or padding become one long row.
 inline ConvGeometry planar(ConvGeometry g) {
-  bool pointwise = true;
-  for (size_t i = 0; i < g.in.size(); ++i) {
-    pointwise = pointwise && g.kernel[i] == 1 && g.stride[i] == 1 && g.pad[i] == 0;
-  }
+  const bool pointwise = is_pointwise(g);
   if (!pointwise && g.spatial() != 1) return g;
   if (pointwise) {
     g.in = g.out = {g.in_pixels()};

@@ -13,6 +13,7 @@
 #include "core/device/cpu/few_rows.h"
 #include "core/device/cpu/few_rows_bf16.h"
 #include "core/device/cpu/forms.h"
+#include "core/device/cpu/whole_pieces.h"
 #include "core/device/map.h"
 
 namespace cafetiere {
@@ -20,8 +21,6 @@ namespace {
 
 constexpr int64_t kProductLanes = 64;
 constexpr int64_t kOutputs = 64;  // outputs per block
-
-int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
 
 /// A product whose last chunk along m or n is smaller: one generated kernel per shape.
 struct ChunkedProduct {
@@ -31,8 +30,8 @@ struct ChunkedProduct {
   ChunkedProduct(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                  int64_t m_chunk, int64_t n_chunk, bool add)
       : m(m), n(n), m_chunk(std::min(m, m_chunk)), n_chunk(std::min(n, n_chunk)) {
-    const int64_t last_m = m - (chunks(m, this->m_chunk) - 1) * this->m_chunk;
-    const int64_t last_n = n - (chunks(n, this->n_chunk) - 1) * this->n_chunk;
+    const int64_t last_m = m - (parts_of(m, this->m_chunk) - 1) * this->m_chunk;
+    const int64_t last_n = n - (parts_of(n, this->n_chunk) - 1) * this->n_chunk;
     whole = Brgemm(this->m_chunk, this->n_chunk, k, lda, ldb, ldc, add);
     short_m = Brgemm(last_m, this->n_chunk, k, lda, ldb, ldc, add);
     short_n = Brgemm(this->m_chunk, last_n, k, lda, ldb, ldc, add);
@@ -63,7 +62,7 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
     const float *x = at(reads[0]), *w = at(reads[1]);
     const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
     float* y = at(write);
-    return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
+    return Kernel{int(parts_of(g.outputs, kOutputs)), [=](int block) {
                     const int64_t o0 = block * kOutputs;
                     const int64_t o1 = std::min(g.outputs, o0 + kOutputs);
                     for (int64_t o = o0; o < o1; ++o) {
@@ -119,7 +118,7 @@ void product_backward_data(Program& p, const std::string& name, const InnerProdu
     const ChunkedProduct rest = whole_end < g.outputs ? of_depth(g.outputs - whole_end) : whole;
     const float *dy = at(reads[0]), *w = at(reads[1]);
     float* dx = at(write);
-    return Kernel{int(chunks(g.k, kProductLanes)), [=](int block) {
+    return Kernel{int(parts_of(g.k, kProductLanes)), [=](int block) {
                     const int64_t k = block * kProductLanes;
                     const int64_t lanes = std::min(kProductLanes, g.k - k);
                     for (int64_t n = 0; n < g.n; ++n) std::fill_n(dx + n * g.k + k, lanes, 0.F);
@@ -186,7 +185,7 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
     const float *x = at(reads[0]), *dy = at(reads[1]);
     float* dw = at(write);
     const RunContext* run = at.run();
-    return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
+    return Kernel{int(parts_of(g.outputs, kOutputs)), [=](int block) {
                     const ChunkedProduct& product = diff_weights.adds(*run) ? add : replace;
                     const int64_t o = block * kOutputs;
                     for (int64_t k = 0; k < g.k; k += kProductLanes) {
@@ -196,7 +195,7 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
   };
   if (UpdateWeights::suits(g)) {
     step.make_update = [=, reads = step.reads](const Binder& at, size_t param) {
-      return Kernel{int(chunks(g.outputs, UpdateWeights::kRows)),
+      return Kernel{int(parts_of(g.outputs, UpdateWeights::kRows)),
                     UpdateWeights{g, at(reads[0]), at(reads[1]), param, at.run()}};
     };
   }
