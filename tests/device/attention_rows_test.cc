@@ -5,33 +5,25 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "core/device/isa.h"
 #include "core/device/vector_math.h"
 #include "core/device/wide_map.h"
+#include "tests/device/drawn.h"
 
 namespace cafetiere {
 namespace {
-
-std::vector<float> drawn(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> number(0, 3);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = number(random);
-  return values;
-}
 
 TEST(AttentionRows, OfWideVectorsHaveTheBitsOfThePlainOnes) {
   if (!has_wide_vectors(instruction_set())) GTEST_SKIP() << "needs AVX-512";
   const AttentionRows plain = plain_attention_rows(), wide = wide_attention_rows();
   for (const auto& [seen, tokens] : {std::array<int64_t, 2>{1, 1}, {5, 40}, {40, 40}, {131, 133}}) {
     const AttentionRow row{seen, tokens, 0.37F};
-    std::vector<float> a = drawn(tokens, 1), b = a;
+    std::vector<float> a = drawn(tokens, 1, 3), b = a;
     EXPECT_EQ(plain.softmax(row, a.data()), wide.softmax(row, b.data()));
     EXPECT_EQ(a, b);
-    std::vector<float> c = drawn(tokens, 2), d = c, dc = drawn(tokens, 3), dd = dc;
+    std::vector<float> c = drawn(tokens, 2, 3), d = c, dc = drawn(tokens, 3, 3), dd = dc;
     plain.backward(row, 4.F, 0.3F, c.data(), dc.data());
     wide.backward(row, 4.F, 0.3F, d.data(), dd.data());
     EXPECT_EQ(c, d);
@@ -41,7 +33,7 @@ TEST(AttentionRows, OfWideVectorsHaveTheBitsOfThePlainOnes) {
 
 TEST(WideMap, OfFloatsHasTheBitsOfOneAtATime) {
   if (!has_wide_vectors(instruction_set())) GTEST_SKIP() << "needs AVX-512";
-  const std::vector<float> x = drawn(77, 4), y = drawn(77, 5);
+  const std::vector<float> x = drawn(77, 4, 3), y = drawn(77, 5, 3);
   const auto f = [](float a, float b) { return vec::exp(a) / (1 + vec::tanh(b)) - a * b; };
   std::vector<float> out(77);
   wide_map(std::array<const float*, 2>{x.data(), y.data()}, out.data(), 77, f);

@@ -10,12 +10,12 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "core/base/bfloat16.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/isa.h"
+#include "tests/device/drawn.h"
 
 namespace cafetiere::bf16x6 {
 namespace {
@@ -41,14 +41,6 @@ class Planes {
   };
   std::vector<Line> lines_;
 };
-
-Floats drawn(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats numbers(static_cast<size_t>(count));
-  for (float& n : numbers) n = normal(random);
-  return numbers;
-}
 
 /// A matrix among other numbers, contiguous along its depth or its lanes.
 struct Numbers {

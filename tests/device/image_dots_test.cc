@@ -5,23 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "core/device/isa.h"
+#include "tests/device/drawn.h"
 
 namespace cafetiere::image_dots {
 namespace {
 
 using Floats = std::vector<float>;
-
-Floats drawn(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats numbers(static_cast<size_t>(count));
-  for (float& n : numbers) n = normal(random);
-  return numbers;
-}
 
 /// Operands of a run of 3 pixels, which lie among other outputs and columns.
 struct Operands {

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "core/device/isa.h"
+#include "tests/device/drawn.h"
 
 namespace cafetiere::winograd {
 namespace {
@@ -21,13 +21,7 @@ using Floats = std::vector<float>;
 constexpr int64_t kChannels = 24;  // a whole wide vector and half of one
 
 /// `pixels` rows of channels.
-Floats drawn(int64_t pixels, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats numbers(size_t(pixels * kChannels));
-  for (float& n : numbers) n = normal(random);
-  return numbers;
-}
+Floats drawn_pixels(int64_t pixels, unsigned seed) { return drawn(pixels * kChannels, seed); }
 
 /// Pixels of which those in `missing` are outside of the image.
 template <size_t kCount>
@@ -83,15 +77,15 @@ bool same_bits(const Floats& a, const Floats& b) {
 }
 
 const Floats& source() {
-  static const Floats d = drawn(42, 1);
+  static const Floats d = drawn_pixels(42, 1);
   return d;
 }
 const Floats& gradient() {
-  static const Floats dy = drawn(4, 2);
+  static const Floats dy = drawn_pixels(4, 2);
   return dy;
 }
 const Floats& bias() {
-  static const Floats b = drawn(1, 3);
+  static const Floats b = drawn_pixels(1, 3);
   return b;
 }
 
