@@ -57,6 +57,10 @@ Result<std::vector<std::span<const float>>> arrays_of(const float* const* arrays
   return spans;
 }
 
+std::string bytes_of(const std::vector<float>& floats) {
+  return {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+}
+
 /// Most significant byte first, so that bytes compare as numbers do.
 std::byte* put_big_endian(std::byte* to, uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) *to++ = std::byte(value >> shift);
@@ -95,6 +99,7 @@ nlohmann::json to_json(const Rounds& rounds) {
           {"snapshot", p.snapshot()},
           {"average_loss", p.average_loss()},
           {"display", p.display()},
+          {"posterior", rounds.posterior_due()},
           {"early_stopping", stopping}};
 }
 
@@ -185,12 +190,21 @@ int cft_replica_test(cft_replica* r, const float* shared, uint64_t floats, char*
   });
 }
 
+int cft_replica_posterior(cft_replica* r, const float* begun, uint64_t floats, void** sums,
+                          uint64_t* bytes) {
+  CFT_NOT_NULL(r, begun, sums, bytes);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto sum, r->replica->sum_posterior({begun, size_t(floats)}));
+    return capi::give_bytes(capi::bytes_of(sum), sums, bytes);
+  });
+}
+
 int cft_replica_history(cft_replica* r, void** out, uint64_t* bytes) {
   CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
     std::string all;
     for (const std::vector<float>& kind : r->replica->history()) {
-      all.append(reinterpret_cast<const char*>(kind.data()), kind.size() * sizeof(float));
+      all += capi::bytes_of(kind);
     }
     return capi::give_bytes(all, out, bytes);
   });
@@ -279,6 +293,23 @@ int cft_rounds_end(cft_rounds* r, const float* const* sums, int32_t count, uint6
 int cft_rounds_test(cft_rounds* r, double value) {
   CFT_NOT_NULL(r);
   return capi::guarded([&] { return r->rounds->test(value); });
+}
+
+int cft_rounds_begin_posterior(cft_rounds* r, void** begun, uint64_t* bytes) {
+  CFT_NOT_NULL(r, begun, bytes);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const std::vector<float> floats, r->rounds->begin_posterior());
+    return capi::give_bytes(capi::bytes_of(floats), begun, bytes);
+  });
+}
+
+int cft_rounds_end_posterior(cft_rounds* r, const float* const* sums, int32_t count,
+                             uint64_t floats) {
+  CFT_NOT_NULL(r);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto terms, capi::arrays_of(sums, count, floats));
+    return r->rounds->end_posterior(terms);
+  });
 }
 
 int cft_rounds_model(const cft_rounds* r, void** out, uint64_t* bytes) {

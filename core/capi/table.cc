@@ -136,6 +136,7 @@ Result<TableNetOptions> take_net(const cft_table& table, Options& options) {
   net.activation = options.text("activation", net.activation);
   net.batch_norm = options.number("batch_norm", 0, 0, 1) == 1;
   net.members = options.number("members", net.members, 1, 64);
+  net.posterior = options.number("posterior", 1, 0, 1) == 1;
   net.dropout = float(options.real("dropout", 0, 0, 0.999));
   if (const std::string hidden = options.text("net"); !hidden.empty()) {
     CFT_ASSIGN(NetText parsed, parse_net(hidden, "net"));

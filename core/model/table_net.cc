@@ -48,7 +48,7 @@ class Builder {
   caffe::NetParameter build(std::span<const TableColumn> features, const TableTarget& target) {
     add_table(features, target);
     look_at(features);
-    add_parts(features);
+    add_parts(features, target);
     for (int64_t m = 1; m <= options_.members; ++m) {
       add_member(options_.members > 1 ? fmt::format("member{}/", m) : "", target.labels);
     }
@@ -119,8 +119,25 @@ class Builder {
     }
   }
 
+  /// Whether the embedding of a column with its own layers ends as posterior means: if each row has
+  /// one value of it, and a label whose probability is the softmax of the scores.
+  bool has_posterior(const TableColumn& column, const TableTarget& target) const {
+    return options_.posterior && column.size() == 1 && has_own_layers(column, options_) &&
+           options_.members == 1 && target.weights.empty() &&
+           target.labels.front().kind() == TableColumn::CLASS;
+  }
+
+  void add_posterior(const std::string& embedding, caffe::PosteriorParameter* p) const {
+    constexpr int kPrototypes = 256;
+    p->set_prototypes(kPrototypes);
+    p->set_first(kReserved);
+    p->set_output(fmt::format("{}/hidden{}", embedding, options_.layers.size()));
+    p->set_scores("score");
+    p->set_labels("label");
+  }
+
   /// What members share: the columns' numbers, embeddings and convolutions.
-  void add_parts(std::span<const TableColumn> features) {
+  void add_parts(std::span<const TableColumn> features, const TableTarget& target) {
     if (net_.layer(0).top(0) == "features") parts_.push_back({"features", ""});
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) continue;
@@ -135,6 +152,7 @@ class Builder {
       p.set_bias_term(false);
       p.mutable_weight_filler()->set_type("gaussian");
       p.mutable_weight_filler()->set_std(0.05f);
+      if (has_posterior(column, target)) add_posterior(name, p.mutable_posterior());
       const std::string blob = column.size() > 1 ? add_pool(column, name) : name + "/flat";
       if (column.size() == 1) add(blob, "Flatten", {name}, blob);
       parts_.push_back({blob, has_own_layers(column, options_) ? name + "/" : ""});

@@ -27,6 +27,7 @@ struct TableNetOptions {
                                         ///< [0, 1)
   bool batch_norm = false;              ///< between a hidden layer and its activation
   int64_t members = 1;                  ///< nets whose scores are averaged
+  bool posterior = true;                ///< embeddings may end as posterior means (below)
   int64_t batch = 64;
   int64_t step_rows = 0;  ///< rows per step of all shards; 0: embeddings have the default decay
   std::map<std::string, double> rows_of_value = {};  ///< by column: average occurrences of a value
@@ -45,9 +46,11 @@ struct TableNetOptions {
 /// numbers of all columns form the top "features". Each CATEGORY is embedded in min(50, 1.6 n^0.56)
 /// dimensions, n being its number of indices (fast.ai's rule); the embeddings of several values in
 /// a cell are summed and divided by their number plus one. A CATEGORY with many values and rows
-/// (table_decay.h) first passes through its own hidden layers, of the same sizes. Several members
-/// share embeddings and convolutions; each has its own hidden layers and scores, in layers
-/// "memberI/...", and the loss is the mean of theirs (as in TabM, Gorishniy et al., 2024, which
+/// (table_decay.h) first passes through its own hidden layers, of the same sizes; with `posterior`,
+/// its rows end as posterior means (PosteriorParameter) if a cell has one value, the label is a CLASS
+/// and there are neither weights nor several members. Several members share embeddings and
+/// convolutions; each has its own hidden layers and scores, in layers "memberI/...", and the loss is
+/// the mean of theirs (as in TabM, Gorishniy et al., 2024, which
 /// shares more). In TEST, "score" is the mean of their scores, with its loss. An IMAGE is the
 /// top "image/COLUMN"; convolutions and poolings turn it into numbers, unless the given layers read
 /// it by this name; if it is the only column, it is their "input". Layers with the stage "predict"

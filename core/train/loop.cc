@@ -32,6 +32,7 @@ Status Trainer::begin(Loop& loop) {
                     "or more shards",
                     ranks, loop.shards, loop.shards));
   }
+  CFT_TRY(check_posteriors(posteriors_, *loop.train));
   CFT_TRY(agree_on_precision(loop.group));
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
@@ -349,6 +350,7 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(test_all(loop));
   }
   take_best();
+  if (!stopped || (stopping_ && stopping_->has_stopped())) CFT_TRY(take_posteriors(loop));
   options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);
@@ -359,6 +361,17 @@ Status Trainer::finish(Loop& loop) {
       graph_.arena_size() * int64_t((immediate_ ? 1 : 2) + loop.history_per_param);
   summary_.peak_bytes = plans_->bytes() + floats * int64_t(sizeof(float));
   return {};
+}
+
+/// Snapshots and the stored state, from which training can continue, have the rows as trained.
+Status Trainer::take_posteriors(Loop& loop) {
+  const TimeAccount::Span time(&options_.time, Activity::kComputing);
+  return take_posterior_means(posteriors_, weights_span(),
+                              {.group = loop.group,
+                               .shards = loop.shards,
+                               .feeds = loop.train,
+                               .engine = {device_.get(), pool_.get(), seed_, &cancelled_},
+                               .log = options_.log});
 }
 
 /// The loss of the final weights on the batch that would be next.

@@ -9,10 +9,12 @@
 #include "core/device/device.h"
 #include "core/device/precision.h"
 #include "core/graph/arena.h"
+#include "core/layers/indices.h"
 #include "core/layers/registry.h"
 #include "core/solver/random_seed.h"
 #include "core/sync/modes.h"
 #include "core/train/nets.h"
+#include "core/train/posterior.h"
 
 namespace cafetiere {
 namespace {
@@ -65,9 +67,12 @@ uint64_t seed_of(const ReplicaOptions& options) {
   return random_seed(options.solver.param, options.seed);
 }
 
+Result<NetChoice> training_choice(const ReplicaOptions& options) {
+  return training_net(options.solver, options.has_net ? &options.net : nullptr);
+}
+
 Result<Graph> training_graph(const ReplicaOptions& options) {
-  CFT_ASSIGN(const NetChoice choice,
-             training_net(options.solver, options.has_net ? &options.net : nullptr));
+  CFT_ASSIGN(const NetChoice choice, training_choice(options));
   return Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}});
 }
 
@@ -88,7 +93,9 @@ Status Replica::build() {
   CFT_ASSIGN(const Precision precision, precision_of(p.precision()));
   device_ = make_cpu_device(precision);
   pool_ = std::make_unique<ThreadPool>(options_.threads);
+  CFT_ASSIGN(const NetChoice choice, training_choice(options_));
   CFT_ASSIGN(graph_, training_graph(options_));
+  CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());
   const int64_t floats = graph_.arena_size();
   CFT_ASSIGN(weights_, allocate_host_floats(floats));
@@ -133,6 +140,7 @@ Status Replica::feed(RowTable&& rows, int64_t total_rows) {
   CFT_ASSIGN(source_, source_of(std::move(rows), options_.shard, options_.shards, total_rows, fed,
                                 true, seed_of(options_)));
   feeds_ = {{"", source_.get(), fed.names()}};
+  CFT_TRY(check_posteriors(posteriors_, feeds_));
   CFT_ASSIGN(runner_, ShardRunner::create({.solver = &options_.solver.param,
                                            .plans = plans_.get(),
                                            .pool = pool_.get(),
@@ -207,6 +215,21 @@ Result<RoundReport> Replica::round(int iter, int steps, std::span<float> shared)
   CFT_TRY(check_losses(report.losses, iter));
   give(shared);
   return report;
+}
+
+Result<std::vector<float>> Replica::sum_posterior(std::span<const float> floats) {
+  if (feeds_.empty()) return internal_error("a replica was given a posterior before it had rows");
+  const int64_t which = floats.empty() ? -1 : index_below(floats[0], int64_t(posteriors_.size()));
+  const size_t arena = weights().size();
+  if (which < 0 || floats.size() != 1 + arena + posteriors_[size_t(which)].shared_floats()) {
+    return invalid_argument("the floats of a posterior are not those of this solver and net");
+  }
+  const EmbeddingPosterior& posterior = posteriors_[size_t(which)];
+  std::ranges::copy(floats.subspan(1, arena), weights().begin());
+  std::vector<float> sums(posterior.sum_floats());
+  CFT_TRY(posterior.sum_shard(weights(), floats.subspan(1 + arena), feeds_.front(), options_.shard,
+                              {device_.get(), pool_.get(), seed_of(options_), &cancelled_}, sums));
+  return sums;
 }
 
 Status Replica::check_losses(std::span<const double> losses, int iter) const {

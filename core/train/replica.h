@@ -19,6 +19,7 @@
 #include "core/model/prototxt.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/replicas.h"
+#include "core/train/embedding_posterior.h"
 #include "core/train/history.h"
 #include "core/train/rows_feed.h"
 #include "core/train/shard_runner.h"
@@ -43,7 +44,8 @@ struct ReplicaOptions {
 Status settle_options(ReplicaOptions& options);
 /// The random seed.
 uint64_t seed_of(const ReplicaOptions& options);
-/// The training net.
+/// The training net, as named and as built.
+Result<NetChoice> training_choice(const ReplicaOptions& options);
 Result<Graph> training_graph(const ReplicaOptions& options);
 
 /// The number of floats that replicas exchange after each round: the weights and, if history is
@@ -87,6 +89,9 @@ class Replica {
   Result<RoundReport> round(int iter, int steps, std::span<float> shared);
   /// Tests the `shared` weights on the held-out rows.
   Result<ShardScores> test(std::span<const float> shared);
+  /// The shard's sums for a posterior (EmbeddingPosterior::sum_shard) that Rounds has begun;
+  /// `floats` are those of Rounds::begin_posterior().
+  Result<std::vector<float>> sum_posterior(std::span<const float> floats);
   /// History, one arena per kind.
   const HistoryArenas& history() { return replicas_->history(0); }
   /// From any thread: the number of iterations done, including those of the current round.
@@ -108,6 +113,7 @@ class Replica {
   ReplicaOptions options_;
   HistoryRule rule_ = HistoryRule::kKept;
   Graph graph_;
+  std::vector<EmbeddingPosterior> posteriors_;
   std::optional<Graph> test_graph_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;

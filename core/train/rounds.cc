@@ -23,7 +23,9 @@ Result<std::unique_ptr<Rounds>> Rounds::create(ReplicaOptions options) {
 Status Rounds::build() {
   const caffe::SolverParameter& p = solver();
   rule_ = history_rule(p.sync());
+  CFT_ASSIGN(const NetChoice choice, training_choice(options_));
   CFT_ASSIGN(graph_, training_graph(options_));
+  CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   CFT_ASSIGN(stopping_, EarlyStopping::make(p));
   CFT_ASSIGN(const auto update, make_update_rule(p));
   kinds_ = size_t(update->history_per_param());
@@ -74,10 +76,43 @@ Status Rounds::test(double value) {
   return {};
 }
 
-Result<std::string> Rounds::model() const {
-  std::span<const float> weights = std::span(shared_).first(floats());
+std::span<const float> Rounds::best_weights() const {
   const bool has_best = stopping_ && !stopping_->best_weights().empty();
-  if (has_best && length() == 0 && stopping_->is_tested(iter_)) weights = stopping_->best_weights();
+  if (has_best && length() == 0 && stopping_->is_tested(iter_)) return stopping_->best_weights();
+  return std::span(shared_).first(floats());
+}
+
+Result<std::vector<float>> Rounds::begin_posterior() {
+  if (!posterior_due()) return invalid_argument("no posterior mean is due");
+  EmbeddingPosterior& posterior = posteriors_[next_posterior_];
+  options_.log.info("Posterior means of {}: one pass over the rows", posterior.layer());
+  if (final_.empty()) final_.assign(best_weights().begin(), best_weights().end());
+  CFT_ASSIGN(const Precision precision, precision_of(solver().precision()));
+  const auto device = make_cpu_device(precision);
+  ThreadPool pool(options_.threads);
+  CFT_ASSIGN(const std::vector<float> shared,
+             posterior.find_candidates(final_, {device.get(), &pool, seed()}));
+  std::vector<float> floats{float(next_posterior_)};
+  floats.insert(floats.end(), final_.begin(), final_.end());
+  floats.insert(floats.end(), shared.begin(), shared.end());
+  return floats;
+}
+
+Status Rounds::end_posterior(std::span<const std::span<const float>> sums) {
+  if (!posterior_due() || final_.empty()) return invalid_argument("no posterior mean was begun");
+  CFT_ASSIGN(const std::vector<float> sum, tree_sum_of(sums));
+  EmbeddingPosterior& posterior = posteriors_[next_posterior_];
+  if (sum.size() != posterior.sum_floats()) {
+    return internal_error(fmt::format("a posterior ended with {} floats instead of {}", sum.size(),
+                                      posterior.sum_floats()));
+  }
+  posterior.take_means(sum, final_);
+  ++next_posterior_;
+  return {};
+}
+
+Result<std::string> Rounds::model() const {
+  const std::span<const float> weights = final_.empty() ? best_weights() : std::span(final_);
   return serialize_weights(to_weights(graph_, weights), ModelFormat::kBinary);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/sync/outer_step.h"
 #include "core/train/early_stopping.h"
+#include "core/train/embedding_posterior.h"
 #include "core/train/replica.h"
 
 namespace cafetiere {
@@ -47,8 +48,16 @@ class Rounds {
   Status test(double value);
   const std::optional<EarlyStopping>& stopping() const { return stopping_; }
 
+  /// Whether a posterior mean is left to be taken: after the last round, and its test if there is
+  /// one.
+  bool posterior_due() const { return length() == 0 && next_posterior_ < posteriors_.size(); }
+  /// What Replica::sum_posterior() needs to know of it.
+  Result<std::vector<float>> begin_posterior();
+  /// Takes it. `sums`: the replicas' results, summed like those of a round.
+  Status end_posterior(std::span<const std::span<const float>> sums);
+
   /// The weights as a caffemodel. With early stopping, once the last weights have been tested,
-  /// those of the best test.
+  /// those of the best test; after a posterior was begun, its own.
   Result<std::string> model() const;
   /// Iteration and history as a solverstate; `replicas` holds the history of each shard, one arena
   /// per kind, if each shard keeps its own.
@@ -57,10 +66,14 @@ class Rounds {
  private:
   explicit Rounds(ReplicaOptions options) : options_(std::move(options)) {}
   Status build();
+  std::span<const float> best_weights() const;
 
   ReplicaOptions options_;
   HistoryRule rule_ = HistoryRule::kKept;
   Graph graph_;
+  std::vector<EmbeddingPosterior> posteriors_;
+  size_t next_posterior_ = 0;
+  std::vector<float> final_;  // the weights with posterior means; empty before the first
   size_t kinds_ = 0;
   int iter_ = 0;
   std::vector<float> shared_;

@@ -62,6 +62,7 @@ Status Trainer::build() {
   options_.log.info("Creating training net {}", choice.origin);
   CFT_ASSIGN(graph_, training_graph(choice));
   log_net(choice.net, choice.state, graph_, options_.log);
+  CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   CFT_ASSIGN(weights_, allocate_shared_arena(graph_.arena_size()));
   CFT_ASSIGN(const auto rule, make_update_rule(p));
   immediate_ = options_.shards == 1 && !options_.survivors && ImmediateUpdate::suits(p, *rule);

@@ -29,6 +29,7 @@
 #include "core/train/history.h"
 #include "core/train/nets.h"
 #include "core/train/plan_set.h"
+#include "core/train/posterior.h"
 #include "core/train/row_counts.h"
 #include "core/train/tester.h"
 
@@ -169,6 +170,7 @@ class Trainer {
   Status keep_state(StateSource& state);
   Status check_cancelled() const;
   Status finish(Loop& loop);
+  Status take_posteriors(Loop& loop);
   void count_rows(Loop& loop);
   Status sum_rows(Loop& loop);
   Status elect_source(Loop& loop);
@@ -197,7 +199,8 @@ class Trainer {
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
   std::vector<std::vector<float>> test_params_;  // per test net, for layers not in the training net
-  std::unique_ptr<DebugInfo> debug_info_;        // created on first use
+  std::vector<EmbeddingPosterior> posteriors_;
+  std::unique_ptr<DebugInfo> debug_info_;  // created on first use
   int iter_ = 0, current_step_ = 0;
   std::optional<EarlyStopping> stopping_;
   std::unique_ptr<ModeState> restored_;  // until run() takes it

@@ -205,7 +205,10 @@ void call_rounds(CallArguments& a) {
       return keep_text(
           a, [&](auto out) { return cft_replica_test(replica, api_floats, floats, out); });
     case 6:
-      return keep_bytes(a, [&](auto... out) { return cft_replica_history(replica, out...); });
+      keep_bytes(a, [&](auto... out) { return cft_replica_history(replica, out...); });
+      return keep_bytes(a, [&](auto... out) {
+        return cft_replica_posterior(replica, api_floats, floats, out...);
+      });
     case 7:
       checked(cft_replica_log(replica, hear_nothing, nullptr));
       return;
@@ -223,6 +226,8 @@ void call_rounds(CallArguments& a) {
     case 13:
       checked(cft_rounds_end(rounds, arrays, count, floats));
       checked(cft_rounds_test(rounds, double(count)));
+      keep_bytes(a, [&](auto... out) { return cft_rounds_begin_posterior(rounds, out...); });
+      checked(cft_rounds_end_posterior(rounds, arrays, count, floats));
       return;
     case 14:
       return keep_bytes(a, [&](auto... out) { return cft_rounds_model(rounds, out...); });

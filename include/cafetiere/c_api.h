@@ -184,6 +184,9 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
  *   "members": nets of these layers that share embeddings and whose scores are averaged (default 1),
+ *   "posterior": 1 = the embedding of a column with its own layers ends as posterior means, where a
+ *   cell has one value, the label is a class, and there are neither weights nor several members;
+ *   0 = as trained (default 1),
  *   "net": prototxt of hidden layers to use instead, the first of which reads the blob "input" and
  *   the last of which feeds the scores, or of a whole net, "batch": rows (default 64), "step_rows":
  *   rows that all ranks use in a step; with the rows of each value it sets how much more than other
@@ -407,6 +410,10 @@ CFT_API int cft_replica_round(cft_replica* replica, int64_t iter, int64_t steps,
  * out. */
 CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t floats,
                              char** scores);
+/* Since API version 4. The shard's part of a posterior that was begun: sums as float32, for
+ * cft_rounds_end_posterior. Reads all rows of the shard. */
+CFT_API int cft_replica_posterior(cft_replica* replica, const float* begun, uint64_t floats,
+                                  void** sums, uint64_t* bytes);
 /* The shard's history as float32, for cft_rounds_state. */
 CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
 /* Since API version 2. As cft_group_log. */
@@ -428,7 +435,8 @@ CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t m
 /* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
  *   "keeps_history": whether each replica has its own history, "mode", "period", "seed", "max_iter",
  *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping" (since API version
- *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round} */
+ *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round,
+ *   "posterior" (since API version 4): whether a posterior is due} */
 CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
 CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t floats);
 /* Ends the round described: sums[i] is the tree sum of group i of the shards. */
@@ -439,6 +447,12 @@ CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t
  * round. If cft_rounds_describe() then says length 0, the training has ended and that round must not be
  * counted. Once the training has ended, the model is that of the best test. */
 CFT_API int cft_rounds_test(cft_rounds* rounds, double value);
+/* Since API version 4. The posterior means of an embedding (PosteriorParameter), one after another while
+ * "posterior" says so, after the last round and its test: begin; give the floats that it returns to
+ * cft_replica_posterior() of every shard; end with the sums, as for a round. */
+CFT_API int cft_rounds_begin_posterior(cft_rounds* rounds, void** begun, uint64_t* bytes);
+CFT_API int cft_rounds_end_posterior(cft_rounds* rounds, const float* const* sums, int32_t count,
+                                     uint64_t floats);
 /* The weights as a caffemodel. */
 CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* bytes);
 /* Iteration and history as a solverstate. histories: those of each shard if replicas keep their own;

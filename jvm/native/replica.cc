@@ -126,6 +126,15 @@ CFT_JNI(jbyteArray, replicaTest)(JNIEnv* env, jclass, jlong replica, jbyteArray 
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jbyteArray, replicaPosterior)(JNIEnv* env, jclass, jlong replica, jbyteArray begun) try {
+  Floats floats(env, begun);
+  return bytes_from(env, [&](void** out, uint64_t* size) {
+    return cft_replica_posterior(object<cft_replica>(replica), floats.data(), floats.size(), out,
+                                 size);
+  });
+}
+CFT_CATCH(jbyteArray)
+
 CFT_JNI(jbyteArray, replicaHistory)(JNIEnv* env, jclass, jlong replica) try {
   return bytes_from(env, [&](void** out, uint64_t* size) {
     return cft_replica_history(object<cft_replica>(replica), out, size);
@@ -190,6 +199,20 @@ CFT_CATCH(void)
 
 CFT_JNI(void, roundsTest)(JNIEnv* env, jclass, jlong rounds, jdouble value) try {
   check(env, cft_rounds_test(object<cft_rounds>(rounds), value));
+}
+CFT_CATCH(void)
+
+CFT_JNI(jbyteArray, roundsBeginPosterior)(JNIEnv* env, jclass, jlong rounds) try {
+  return bytes_from(env, [&](void** out, uint64_t* size) {
+    return cft_rounds_begin_posterior(object<cft_rounds>(rounds), out, size);
+  });
+}
+CFT_CATCH(jbyteArray)
+
+CFT_JNI(void, roundsEndPosterior)(JNIEnv* env, jclass, jlong rounds, jobjectArray sums) try {
+  const FloatArrays terms(env, sums);
+  check(env, cft_rounds_end_posterior(object<cft_rounds>(rounds), terms.data(), terms.count(),
+                                      terms.floats()));
 }
 CFT_CATCH(void)
 

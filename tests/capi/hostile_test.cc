@@ -299,6 +299,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_replica_restore);
   CALL(cft_replica_round);
   CALL(cft_replica_test);
+  CALL(cft_replica_posterior);
   CALL(cft_replica_history);
   CALL(cft_replica_log);
   CALL(cft_replica_step);
@@ -309,6 +310,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_rounds_shared);
   CALL(cft_rounds_end);
   CALL(cft_rounds_test);
+  CALL(cft_rounds_begin_posterior);
+  CALL(cft_rounds_end_posterior);
   CALL(cft_rounds_model);
   CALL(cft_rounds_state);
   CALL(cft_rounds_log);

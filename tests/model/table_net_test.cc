@@ -72,6 +72,43 @@ TEST(TableNet, WithLayersOfItsOwnAnEmbeddingDecaysLessAndTheRestMore) {
   EXPECT_NEAR(decay(own, "embedding/place"), 0.3 * 190 * std::sqrt(256 / 50.), 0.1);
 }
 
+/// What the embedding of a column of 100 values with 50 rows each asks for.
+caffe::PosteriorParameter posterior(const Column& column, const TableTarget& target,
+                                    TableNetOptions options = {}) {
+  options.step_rows = 256;
+  options.rows_of_value[column.name()] = 50;
+  const auto net = table_net(std::vector{column}, target, options);
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  return std::ranges::find(net->layer(), "Embed", &caffe::LayerParameter::type)
+      ->embed_param()
+      .posterior();
+}
+
+TEST(TableNet, WithLayersOfItsOwnAnEmbeddingEndsAsPosteriorMeans) {
+  const Column place = category("place", 100);
+  Column label = category("label", 2);
+  label.set_kind(Column::CLASS);
+  const auto own = posterior(place, {{label}, {}});
+  EXPECT_EQ(own.prototypes(), 256);
+  EXPECT_EQ(own.first(), 2);  // a missing value and one that did not occur
+  EXPECT_EQ(own.output(), "embedding/place/hidden2");
+  EXPECT_EQ(own.scores(), "score");
+  EXPECT_EQ(own.labels(), "label");
+  EXPECT_FALSE(posterior(category("place", 99), {{label}, {}}).has_prototypes());
+
+  EXPECT_FALSE(posterior(place, {{label}, {}}, {.posterior = false}).has_prototypes());
+  EXPECT_FALSE(posterior(place, {{label}, {}}, {.members = 2}).has_prototypes());
+  Column weight, number, several = place;
+  weight.set_name("weight");
+  weight.set_kind(Column::WEIGHT);
+  EXPECT_FALSE(posterior(place, {{label}, {weight}}).has_prototypes());
+  number.set_name("label");
+  number.set_kind(Column::NUMBER);
+  EXPECT_FALSE(posterior(place, {{number}, {}}).has_prototypes());
+  several.set_size(3);
+  EXPECT_FALSE(posterior(several, {{label}, {}}).has_prototypes());
+}
+
 // Ten times as many steps an epoch, as many rows of a value in each.
 TEST(TableNet, DecaysFallByTheRootOfAnEpochsSteps) {
   const auto few = net_for(896, 100), many = net_for(8960, 100);  // of 350 and 3,500 steps

@@ -147,6 +147,54 @@ TEST(Rounds, AShardWithoutRowsSitsTheIterationOut) {
   expect_same_weights(rounds, train(of), "129 rows");
 }
 
+/// Two embeddings of a byte, which may end as posterior means.
+std::string embeddings(bool posterior) {
+  std::string net = R"(name: "embeddings"
+    layer { name: "rows" type: "MemoryData" top: "data" top: "label"
+      memory_data_param { batch_size: 32 channels: 1 height: 1 width: 1 } })";
+  for (const std::string name : {"first", "second"}) {
+    net += "layer { type: 'Embed' name: '" + name + "' bottom: 'data' top: '" + name +
+           "' embed_param { num_output: 5 input_dim: 256 bias_term: false"
+           " weight_filler { type: 'gaussian' std: 0.05 } ";
+    if (posterior) {
+      net += "posterior { prototypes: 20 nearest: 6 output: '" + name +
+             "/flat' scores: 'ip' labels: 'label' } ";
+    }
+    net += "} } layer { type: 'Flatten' name: '" + name + "/flat' bottom: '" + name + "' top: '" +
+           name + "/flat' }";
+  }
+  return net + R"(
+    layer { name: "both" type: "Concat" bottom: "first/flat" bottom: "second/flat" top: "both" }
+    layer { name: "ip" type: "InnerProduct" bottom: "both" top: "ip"
+      inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
+}
+
+TEST(Rounds, EndWithThePosteriorMeansOfRanksInAGroup) {
+  std::vector<std::string> models;
+  for (const bool posterior : {false, true}) {
+    const std::string net = embeddings(posterior);
+    Job of = job("mode: 'average'");
+    of.net = net.c_str();
+    of.pixels = 1;
+    Training training(of);
+    while (training.rounds->length() > 0) training.round(2);
+    int taken = 0;
+    for (; training.rounds->posterior_due(); ++taken) {
+      const auto begun = training.rounds->begin_posterior();
+      ASSERT_TRUE(begun.ok()) << begun.status().message();
+      std::vector<std::vector<float>> sums;
+      for (const auto& r : training.replicas) sums.push_back(*r->sum_posterior(*begun));
+      ASSERT_TRUE(training.rounds->end_posterior(Training::spans(sums)).ok());
+    }
+    EXPECT_EQ(taken, posterior ? 2 : 0);
+    of.ranks = 2;
+    models.push_back(training.outcome().model);
+    expect_same_weights(training.outcome(), train(of), net);
+  }
+  EXPECT_NE(models[0], models[1]);
+}
+
 TEST(Rounds, TheSizeOfGroupsDoesNotShowInTheSum) {
   const Job of = job("mode: 'diloco'");
   const Outcome alone = train_in_rounds(of, 1);

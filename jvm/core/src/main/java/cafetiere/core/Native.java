@@ -120,6 +120,8 @@ final class Native {
 
   static native byte[] replicaTest(long replica, byte[] shared);
 
+  static native byte[] replicaPosterior(long replica, byte[] begun);
+
   static native byte[] replicaHistory(long replica);
 
   static native long replicaStep(long replica);
@@ -139,6 +141,10 @@ final class Native {
   static native void roundsEnd(long rounds, byte[][] sums);
 
   static native void roundsTest(long rounds, double value);
+
+  static native byte[] roundsBeginPosterior(long rounds);
+
+  static native void roundsEndPosterior(long rounds, byte[][] sums);
 
   static native byte[] roundsModel(long rounds);
 

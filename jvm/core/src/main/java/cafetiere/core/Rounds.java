@@ -38,6 +38,16 @@ public final class Rounds extends Handle {
     run(rounds -> Native.roundsTest(rounds, value));
   }
 
+  /** Begins the posterior that is due, as cft_rounds_begin_posterior says. */
+  public byte[] beginPosterior() {
+    return call(Native::roundsBeginPosterior);
+  }
+
+  /** Ends it with the tree sums of consecutive groups of shards, like a round. */
+  public void endPosterior(List<byte[]> sums) {
+    run(rounds -> Native.roundsEndPosterior(rounds, sums.toArray(new byte[0][])));
+  }
+
   /** The weights as a caffemodel. */
   public byte[] model() {
     return call(Native::roundsModel);
@@ -95,6 +105,11 @@ public final class Rounds extends Handle {
     /** Tests `shared` weights on the validation rows; the answer is that of cft_replica_test. */
     public String test(byte[] shared) {
       return call(replica -> Native.text(Native.replicaTest(replica, shared)));
+    }
+
+    /** The shard's sums for a posterior that {@link Rounds#beginPosterior} began. */
+    public byte[] posterior(byte[] begun) {
+      return call(replica -> Native.replicaPosterior(replica, begun));
     }
 
     /** The shard's history, for {@link Rounds#state}. */

@@ -126,6 +126,7 @@ final class RoundsJob implements AutoCloseable {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
         watch(log.test(retried(Work.TEST), iter()));
       }
+      while (now.path("posterior").asBoolean()) posterior();
       long skipped = rows.skipped() + (heldOut == null ? 0 : heldOut.skipped());
       return finish(log, state, rows.rows(), skipped);
     }
@@ -189,6 +190,13 @@ final class RoundsJob implements AutoCloseable {
     roundsDone++;
     log.round(outcomes, begin, iter(), stage.executorsUsed());
     if (!keepsHistory) stage.startFrom("", iter());  // the next round needs nothing of this one
+  }
+
+  /** One more pass over the rows, after the last round and its test. */
+  private void posterior() {
+    stage.begin(iter(), 0, rounds.beginPosterior());
+    rounds.endPosterior(retried(Work.POSTERIOR).stream().map(RoundsOutcome::floats).toList());
+    now = Json.parse(rounds.describe());
   }
 
   /** Runs a job, again where Spark gave it up for a reason that may pass. */

@@ -53,6 +53,8 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
     TEST_AND_TRAIN,
     /** A test of what the last of the rounds would begin with. */
     TEST,
+    /** The sums for a posterior, which is what the last of the rounds would begin with. */
+    POSTERIOR,
     /** The history after all rounds. */
     HISTORY
   }
@@ -96,6 +98,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
     if (wanted == Work.HISTORY) return held.replica().history();
     Round last = rounds.get(rounds.size() - 1);
     byte[] shared = last.shared().value().clone();
+    if (wanted == Work.POSTERIOR) return posterior(held, last.iter(), place, shared, report);
     if (wanted != Work.TRAIN) {
       long begin = System.nanoTime();
       place.enter(last.iter(), "testing");
@@ -110,6 +113,15 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
     seconds.put("data", waited).put("computing", seconds.path("computing").asDouble() - waited);
     report.set("round", round);
     return shared;
+  }
+
+  private static byte[] posterior(LiveReplica held, long iter, TaskPlace place, byte[] begun,
+      ObjectNode report) {
+    long begin = System.nanoTime();
+    place.enter(iter, "summing a posterior over its rows");
+    byte[] sums = held.replica().posterior(begun);
+    spend(report, "computing", begin);
+    return sums;
   }
 
   private static ObjectNode spend(ObjectNode report, String activity, long begin) {
@@ -130,7 +142,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       Iterator<byte[]> validation) throws IOException {
     long behind = from.rounds() + rounds.size() - (wanted == Work.HISTORY ? 0 : 1);
     boolean fits = held.rounds() >= from.rounds() && held.rounds() <= behind;
-    boolean keepsHistory = cell.value().setup().keepsHistory();
+    boolean keepsHistory = cell.value().setup().keepsHistory() && wanted != Work.POSTERIOR;
     if (held.replica() == null || keepsHistory && !fits) {
       held.close();
       held.set(make(shard, place, train, validation), from.rounds());
