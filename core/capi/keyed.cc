@@ -76,10 +76,7 @@ Status train(cft_keyed& keyed, RowTable&& rows) {
   }
   cft_table table = *keyed.empty;
   CFT_TRY(table.statistics.add(rows));
-  CFT_ASSIGN(caffe::NetParameter net, net_of(table, keyed.net_options.c_str()));
-  for (caffe::LayerParameter& layer : *net.mutable_layer()) {
-    if (layer.has_embed_param()) layer.mutable_embed_param()->clear_posterior();
-  }
+  CFT_ASSIGN(const caffe::NetParameter net, net_of(table, keyed.net_options.c_str()));
   CFT_ASSIGN(keyed.trained, keyed.trainer->train(net, std::move(rows)));
   keyed.net = to_text(net);
   keyed.classes = classes_of(net);

@@ -21,6 +21,7 @@
 #include "core/train/history.h"
 #include "core/train/nets.h"
 #include "core/train/plan_set.h"
+#include "core/train/posterior.h"
 #include "core/train/rows_feed.h"
 #include "core/train/solver_log.h"
 
@@ -146,12 +147,39 @@ Result<EncodedRows> encode(const ShardStore& store, const FedTops& fed, uint64_t
   return encoded;
 }
 
+/// The batches of the first epoch, for posteriors.
+class FirstEpoch : public Source {
+ public:
+  FirstEpoch(const EncodedRows& rows, Sampler& sampler, int64_t batch)
+      : rows_(rows), sampler_(sampler), batch_(batch) {}
+
+  std::vector<Shape> top_shapes() const override {
+    std::vector<Shape> shapes;
+    for (const size_t width : rows_.width) shapes.push_back({batch_, int64_t(width)});
+    return shapes;
+  }
+  int64_t rows(int shard, int64_t sub_step) const override {
+    return int64_t(sampler_.batch(shard, sub_step).size());
+  }
+  int64_t batches_per_epoch() const override { return sampler_.batches_per_epoch(); }
+  Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override {
+    rows_.fill(sampler_.batch(shard, sub_step), tops);
+    return {};
+  }
+
+ private:
+  const EncodedRows& rows_;
+  Sampler& sampler_;
+  const int64_t batch_;
+};
+
 }  // namespace
 
 /// The shared part of nets of one form, which differ only in the encoding of their columns' values.
 struct KeyedTrainer::Form {
   std::string signature;
   Graph graph;
+  std::vector<EmbeddingPosterior> posteriors;
   FedTops fed;
   std::vector<std::string> tops;
   std::vector<float> first;  ///< initial weights
@@ -237,6 +265,7 @@ Result<std::unique_ptr<KeyedTrainer::Form>> KeyedTrainer::make_form(const caffe:
   auto form = std::make_unique<Form>();
   CFT_ASSIGN(form->graph,
              Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(form->posteriors, EmbeddingPosterior::all(choice, form->graph));
   CFT_ASSIGN(form->fed, bind_rows(form->graph, schema, {}, false));
   if (!std::ranges::all_of(form->fed.inputs, [](const RowsInput& i) { return bool(i.table); })) {
     return invalid_argument("nets of keys are fed by TableData alone");
@@ -293,6 +322,11 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
     CFT_TRY(sync->gradient(step, trained.loss, form->gradients_span(), form->weights_span()));
     CFT_TRY(sync->end_round(step, form->gradients_span(), form->weights_span()));
   }
+  FirstEpoch epoch(encoded, sampler, form->fed.batch);
+  const std::vector<Feed> feeds{{"", &epoch, form->tops}};
+  CFT_TRY(check_posteriors(form->posteriors, feeds));
+  CFT_TRY(take_posterior_means(form->posteriors, form->weights_span(),
+                               {.feeds = &feeds, .engine = {device_.get(), &pool_, seed_}}));
   CFT_ASSIGN(trained.model, form->model(*table_of(net)));
   return trained;
 }

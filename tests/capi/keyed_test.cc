@@ -34,11 +34,11 @@ struct KeyRows {
 };
 
 /// Of a key's number come its cities, its classes and whether it has gaps.
-KeyRows key_rows(int key, int count) {
+KeyRows key_rows(int key, int count, int more_cities = 0) {
   KeyRows rows;
   std::mt19937 random{unsigned(key)};
   for (int i = 0; i < count; ++i) {
-    const int city = int(random() % unsigned(2 + key % 12));
+    const int city = int(random() % unsigned(2 + key % 12 + more_cities));
     const double age = 20 + double(random() % 60) + key;
     rows.bytes.add(int64_t{i});
     key % 3 == 0 && i % 5 == 0 ? rows.bytes.add_size(0) : rows.bytes.add(age);
@@ -158,6 +158,21 @@ TEST(KeyedNets, OfSkewedSizes) {
         int(std::pow(10.0, 0.7 + 3.3 * double(random() % 1000) / 999));  // 5 to 10,000
     const KeyRows rows = key_rows(key, count);
     expect_same(keyed.trained(rows), alone(rows, net_options(), kKeyedSolver), key);
+  }
+}
+
+TEST(KeyedNets, WithAnEmbeddingThatEndsAsPosteriorMeans) {
+  json net = net_options();
+  net["step_rows"] = kKeyedBatch;
+  KeyedTable keyed(net);
+  for (const int key : {0, 1}) {
+    const KeyRows rows = key_rows(key, 6000, 100);
+    const KeyedNet trained = keyed.trained(rows);
+    EXPECT_THAT(trained.net, HasSubstr("posterior {"));
+    expect_same(trained, alone(rows, net, kKeyedSolver), key);
+    net["posterior"] = 0;
+    EXPECT_FALSE(trained.model == alone(rows, net, kKeyedSolver).model);
+    net["posterior"] = 1;
   }
 }
 

@@ -69,9 +69,8 @@ constexpr const char* kSolver =
     "type: 'AdamW' base_lr: 0.02 momentum: 0.9 lr_policy: 'cosine' max_iter: 400 weight_decay: "
     "0.01";
 
-json options_of(const std::string& net, int rank, int ranks, int threads) {
-  return {{"solver", kSolver}, {"net", net},  {"rank", rank},
-          {"size", ranks},     {"shards", 2}, {"threads", threads}};
+json options_of(const std::string& net, int rank = 0, int ranks = 1) {
+  return {{"solver", kSolver}, {"net", net}, {"rank", rank}, {"size", ranks}, {"shards", 2}};
 }
 
 /// The error of a run, "" if there was none, and its model.
@@ -79,12 +78,11 @@ struct Ended {
   std::string error, model;
 };
 
-Ended run(const std::string& net, int rank, int ranks, cft_group* group, int threads) {
+Ended run(const json& options, cft_group* group = nullptr) {
   Ended done;
   cft_trainer* trainer = nullptr;
-  cft_rows* rows = rows_of_values(rank, ranks);
-  const std::string options = options_of(net, rank, ranks, threads).dump();
-  if (cft_trainer_create(options.c_str(), nullptr, &trainer) != 0 ||
+  cft_rows* rows = rows_of_values(options["rank"], options["size"]);
+  if (cft_trainer_create(options.dump().c_str(), nullptr, &trainer) != 0 ||
       cft_trainer_run(trainer, group, rows) != 0) {
     done.error = cft_last_error();
   } else {
@@ -99,12 +97,34 @@ Ended run(const std::string& net, int rank, int ranks, cft_group* group, int thr
   return done;
 }
 
-caffe::NetParameter alone(const std::string& net, int threads = 1) {
-  const Ended done = run(net, 0, 1, nullptr, threads);
+caffe::NetParameter parsed(const Ended& done) {
   EXPECT_EQ(done.error, "");
   caffe::NetParameter model;
   EXPECT_TRUE(model.ParseFromString(done.model));
   return model;
+}
+
+caffe::NetParameter alone(const std::string& net, int threads = 1) {
+  json options = options_of(net);
+  options["threads"] = threads;
+  return parsed(run(options));
+}
+
+/// The models of two ranks.
+std::vector<caffe::NetParameter> together(const json& more = json::object()) {
+  const auto groups = small_groups(2);
+  std::vector<Ended> runs(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      json options = options_of(net(posterior()), rank, 2);
+      options.update(more);
+      runs[size_t(rank)] = run(options, groups[size_t(rank)]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (cft_group* group : groups) cft_group_destroy(group);
+  return {parsed(runs[0]), parsed(runs[1])};
 }
 
 std::vector<float> blob(const caffe::NetParameter& model, const std::string& layer, int index = 0) {
@@ -154,27 +174,18 @@ TEST(PosteriorMeans, AreNearerToTheTruthAndChangeNothingElse) {
 TEST(PosteriorMeans, DependNeitherOnThreadsNorOnRanks) {
   const std::string one = alone(net(posterior())).SerializeAsString();
   EXPECT_TRUE(alone(net(posterior()), 3).SerializeAsString() == one);
-  const auto groups = small_groups(2);
-  std::vector<Ended> runs(2);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      runs[size_t(rank)] = run(net(posterior()), rank, 2, groups[size_t(rank)], 1);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (cft_group* group : groups) cft_group_destroy(group);
-  for (const Ended& done : runs) {
-    EXPECT_EQ(done.error, "");
-    caffe::NetParameter model;
-    ASSERT_TRUE(model.ParseFromString(done.model));
-    EXPECT_TRUE(model.SerializeAsString() == one);
-  }
+  for (const auto& model : together()) EXPECT_TRUE(model.SerializeAsString() == one);
+}
+
+TEST(PosteriorMeans, AreTakenByRanksThatMayComeAndGo) {
+  const auto models = together({{"sync", "mode: 'easgd'"}, {"survivors", 1}});
+  EXPECT_TRUE(models[0].SerializeAsString() == models[1].SerializeAsString());
+  EXPECT_LT(error_of(models[0]), 0.8 * error_of(alone(net(""))));
 }
 
 TEST(PosteriorMeans, NeedWhatTheyName) {
   const auto error = [](const std::string& posterior) {
-    return run(net("posterior { prototypes: 40 " + posterior + " }"), 0, 1, nullptr, 1).error;
+    return run(options_of(net("posterior { prototypes: 40 " + posterior + " }"))).error;
   };
   EXPECT_THAT(error(R"(output: "own" scores: "score" labels: "score")"),
               HasSubstr("'score' is not a top with one number per row"));

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.BothLines;
+import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import java.nio.file.Path;
@@ -90,6 +91,21 @@ class TablesTest {
         .fit(train.repartition(7).coalesce(5));
     assertEquals(answers.caffeModel().getNet(), other.caffeModel().getNet());
     assertArrayEquals(answers.caffeModel().weights(), other.caffeModel().weights());
+  }
+
+  /** A column with hidden layers of its own, whose embedding ends as posterior means. */
+  @Test
+  void posteriorMeansDependNeitherOnThePartitioningNorOnTheEngine() {
+    Dataset<Row> places = spark.range(5200).selectExpr("id", "concat('place ', id % 100) place",
+        "double(pmod(hash(id), 10) < if(id % 3 = 0, 8, 2)) label");
+    CaffeClassifier classifier = new CaffeClassifier().setFeaturesCols("place").setIdCol("id")
+        .setNumWorkers(2).setMaxEpochs(2).setSyncMode("average").setSyncPeriod(5);
+    CaffeModel model = classifier.fit(places).caffeModel();
+    assertTrue(model.getNet().contains("posterior {"), model.getNet());
+    CaffeModel elsewhere = classifier.fit(places.repartition(7)).caffeModel();
+    assertArrayEquals(model.weights(), elsewhere.weights());
+    CaffeModel rounds = classifier.setEngine("rounds").fit(places).caffeModel();
+    assertArrayEquals(model.weights(), rounds.weights());
   }
 
   @Test
