@@ -82,7 +82,6 @@ def torch_train(data, epochs, rate, batch):
     import torch
     import torch.distributed
     from torch.nn.parallel import DistributedDataParallel
-    from torch.utils.data import DataLoader, TensorDataset
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -93,20 +92,21 @@ def torch_train(data, epochs, rate, batch):
     pixels = numpy.frombuffer(b"".join(table["image"].to_pylist()), numpy.uint8)
     images = torch.from_numpy(pixels.reshape(-1, 1, 28, 28).astype(numpy.float32) / 256)
     labels = torch.from_numpy(table["label"].to_numpy().astype(numpy.int64))
-    loader = DataLoader(TensorDataset(images, labels), batch, shuffle=True)
+    images = images.to(memory_format=torch.channels_last)
     net = torch.nn.Sequential(
         torch.nn.Conv2d(1, 20, 5), torch.nn.MaxPool2d(2),
         torch.nn.Conv2d(20, 50, 5), torch.nn.MaxPool2d(2),
         torch.nn.Flatten(), torch.nn.Linear(800, 500), torch.nn.ReLU(), torch.nn.Linear(500, 10),
-    )  # fmt: skip
+    ).to(memory_format=torch.channels_last)  # fmt: skip
     parallel = DistributedDataParallel(net)
     adam = torch.optim.Adam(net.parameters(), lr=rate)
     steps = epochs * math.ceil(len(labels) / batch)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
     for _ in range(epochs):
-        for some, said in loader:
+        for rows in torch.randperm(len(labels)).split(batch):
             adam.zero_grad()
-            torch.nn.functional.cross_entropy(parallel(some), said).backward()
+            loss = torch.nn.functional.cross_entropy(parallel(images[rows]), labels[rows])
+            loss.backward()
             adam.step()
             schedule.step()
     torch.distributed.destroy_process_group()

@@ -47,7 +47,7 @@ def ours(rows, keys):
 
     estimator = CaffeClassifier(
         groupCol="key", featuresCols=NAMES, labelCol="label", idCol="id", layers=LAYERS,
-        batchSize=BATCH, maxEpochs=EPOCHS, baseLr=RATE, lrSchedule="fixed",
+        batchSize=BATCH, maxEpochs=EPOCHS, optimizer="Adam", baseLr=RATE, lrSchedule="fixed",
     )  # fmt: skip
     train, test = rows.filter("not held"), rows.filter("held")
     begun = time.perf_counter()

@@ -233,6 +233,11 @@ TEST(KeyedNets, WithMembers) {
   }
 }
 
+TEST(KeyedNets, ALossThatIsNoNumberIsAnError) {
+  KeyedTable keyed(net_options(), "type: 'SGD' base_lr: 1e30 lr_policy: 'fixed' max_iter: 1");
+  EXPECT_THAT(keyed.error(key_rows(4, 50)), HasSubstr("lower base_lr"));
+}
+
 TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {
   KeyedTable keyed;
   const KeyedNet first = keyed.trained(key_rows(4, 50));

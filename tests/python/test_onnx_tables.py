@@ -107,6 +107,49 @@ def test_raw_rows_give_the_same_numbers(tmp_path):
     assert np.allclose(values[:, 0], learned.predict(others)[0], rtol=1e-5, atol=1e-4)
 
 
+def same_numbers(learned, columns, path):
+    """Whether onnxruntime computes the numbers, or the labels' probabilities, of the engine."""
+    learned.export_onnx(path)
+    scorer = session(path)
+    (values,) = scorer.run([learned.output], inputs(scorer, columns))
+    scores = learned.scores(columns)
+    assert values.shape == scores.shape
+    return np.allclose(values, scores, rtol=1e-5, atol=1e-5 * max(1, np.abs(scores).max()))
+
+
+@pytest.mark.parametrize(
+    "options", [{"loss": "huber"}, {"loss": "quantile", "quantiles": (0.1, 0.5, 0.9)}]
+)
+def test_losses_for_numbers(options, tmp_path):
+    names = ["age", "income", "city"]
+    learned, _ = tables.fit(table(1), "score", features=names, epochs=2, **options)
+    assert same_numbers(learned, table(2), tmp_path / "model.onnx")
+
+
+def test_several_labels(tmp_path):
+    columns, others = table(1), table(2)
+    for rows in (columns, others):
+        rows["both"] = [
+            [float((age or 0) > 50), float(paid == "card")]
+            for age, paid in zip(rows["age"], rows["paid"], strict=True)
+        ]
+    learned, _ = tables.fit(columns, "both", features=["age", "paid"], epochs=2)
+    assert same_numbers(learned, others, tmp_path / "model.onnx")
+
+
+def test_an_embedding_that_ended_as_posterior_means(tmp_path):
+    drawn = random.Random(3)
+
+    def places(rows):
+        place = [drawn.randrange(100) for _ in range(rows)]
+        label = [int(drawn.random() < (0.8 if p % 3 else 0.3)) for p in place]
+        return {"place": [f"place {p}" for p in place], "label": label}
+
+    learned, _ = tables.fit(places(6000), "label", epochs=2)
+    assert "posterior {" in learned.net
+    assert same_numbers(learned, places(ROWS), tmp_path / "model.onnx")
+
+
 @pytest.mark.parametrize("year", [1899, 1900, 1969, 1999, 2000, 2001, 2003, 2004, 2100])
 def test_dates_of_all_years(tmp_path, year):
     first = datetime.date(year, 1, 1)

@@ -13,10 +13,11 @@ import org.apache.spark.sql.Row;
 
 /**
  * Trains for a moment as the fit would, on a few of its rows, and throws the weights away: a few steps
- * first, then as many as take a second and a half. What both have in common is no step.
+ * first, then these and as many more as take a second. What both have in common is no step. All steps
+ * together take at most three seconds, unless one step, or a period of the mode, takes longer than one.
  */
 record Probe(Supplier<Engine> engine, TrainingPlan plan, Dataset<Row> rows) {
-  private static final double SECONDS = 1.5;
+  private static final double SECONDS = 1;
   private static final double HOUR = 3_600;
   private static final int FEW_STEPS = 3;
   private static final long MOST_STEPS = 20_000;

@@ -77,6 +77,10 @@ final class TableTraining {
   static Explanation explain(
       TableParams<?> params, TableColumns.Task task, Dataset<?> data, boolean probe) {
     TableColumns columns = check(params, task, data.schema());
+    if (!params.getGroupCol().isEmpty()) {
+      throw new PreflightException(List.of("groupCol is set, and explain tells of one net: leave it empty,"
+          + " and give the rows of one key"));
+    }
     Dataset<Row> train = data.toDF();
     Column heldOut = heldOut(params, columns);
     if (heldOut != null) train = train.filter(functions.not(heldOut));

@@ -202,6 +202,8 @@ class KeyedNetsTest {
     assertTrue(refusal(keyed().setCheckpointDir("/x")).contains("checkpointDir is set"));
     assertTrue(refusal(keyed().setValidationIndicatorCol("held"))
         .contains("validationIndicatorCol is set"));
+    assertTrue(assertThrows(PreflightException.class, () -> keyed().explain(table)).getMessage()
+        .contains("groupCol is set, and explain tells of one net"));
   }
 
   private static String refusal(CaffeClassifier classifier) {

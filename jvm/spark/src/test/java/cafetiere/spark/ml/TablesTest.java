@@ -65,6 +65,8 @@ class TablesTest {
     Evaluator accuracy = new MulticlassClassificationEvaluator().setLabelCol("buys")
         .setMetricName("accuracy");
     assertTrue(accuracy.evaluate(out) > Visitors.BEST - 0.06, () -> "" + accuracy.evaluate(out));
+    Evaluator f1 = new MulticlassClassificationEvaluator().setLabelCol("buys").setMetricName("f1");
+    assertEquals(accuracy.evaluate(out), f1.evaluate(out), 0.02);  // half of them buy
     Evaluator auc = new BinaryClassificationEvaluator().setLabelCol("buys");
     assertTrue(auc.evaluate(out) > Visitors.BEST - 0.08, () -> "" + auc.evaluate(out));
     for (Row row : out.select("rawPrediction", "probability", "prediction", "predictedLabel").takeAsList(20)) {
@@ -160,7 +162,7 @@ class TablesTest {
         .addGrid(linear.layers(), Visitors.list(new int[] {}, new int[] {8, 4})).build();
     CrossValidatorModel best = new CrossValidator().setEstimator(linear).setEstimatorParamMaps(grid)
         .setEvaluator(new BinaryClassificationEvaluator().setLabelCol("side")).setNumFolds(2)
-        .setSeed(1).fit(sides);
+        .setSeed(1).setParallelism(2).fit(sides);
     CaffeClassificationModel model = (CaffeClassificationModel) best.bestModel();
     int at = best.avgMetrics()[0] >= best.avgMetrics()[1] ? 0 : 1;
     assertEquals(at == 1, model.caffeModel().getNet().contains("hidden2"));

@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.spark.ml.evaluation.Evaluator;
+import org.apache.spark.ml.evaluation.MultilabelClassificationEvaluator;
 import org.apache.spark.ml.evaluation.RegressionEvaluator;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.ml.param.ParamMap;
@@ -113,6 +114,10 @@ class TargetsTest {
       if (prediction.apply(1) == (row.getInt(row.fieldIndex("visits")) > 5 ? 1 : 0)) right++;
     }
     assertTrue(right > 760, right + " of 800");
+    Dataset<Row> indices = out.selectExpr("predictedLabel", "filter(array(0D, 1D), i ->"
+        + " element_at(flags, int(i) + 1) = 1) label");
+    assertTrue(new MultilabelClassificationEvaluator().setPredictionCol("predictedLabel")
+        .setMetricName("microF1Measure").evaluate(indices) > 0.8);
     Dataset<Row> never = loaded.copy(ParamMap.empty()).setThresholds(1, 1).transform(train);
     assertEquals(0, never.filter("size(predictedLabel) > 0").count());
     assertTrue(assertThrows(Exception.class, () -> classifier().setLabelCol("flags")
