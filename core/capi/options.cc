@@ -180,10 +180,15 @@ InputBindings take_inputs(Options& options) {
 Result<TrainingText> take_training(Options& options) {
   const std::string solver = options.text("solver"), net = options.text("net");
   const std::string deepspark = options.text("deepspark"), sync = options.text("sync");
+  const std::string fields = options.text("solver_fields");
   CFT_TRY(options.done());
   TrainingText text;
   CFT_ASSIGN(text.solver, parse_solver(solver, "solver"));
   caffe::SolverParameter& p = text.solver.param;
+  if (!fields.empty()) {
+    CFT_ASSIGN(const SolverText given, parse_solver(fields, "solver_fields"));
+    p.MergeFrom(given.param);
+  }
   if (!deepspark.empty()) {
     CFT_TRY(merge_deepspark(deepspark, "DeepSpark's parameters", p.mutable_sync()));
   }

@@ -82,7 +82,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
 
 /* Parses and checks a solver and net without running them, for preflight checks and tools. Allocates none
  * of the memory that it predicts.
- * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "sync" and "deepspark": as for the
+ * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "solver_fields", "sync" and "deepspark": as for the
  * trainer}; "solver" may be absent when "net" is given. Without "net" the net is the one that the solver
  * trains or, in phase TEST, the first of the solver's own test nets.
  * The solver's train_state or first test_state counts as in training.
@@ -300,6 +300,7 @@ typedef struct cft_callbacks {
  *   others are read as files on this machine (since API version 4),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
  *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
+ *   "solver_fields": text of solver fields that replace those of "solver" (since API version 4),
  *   "sync": a mode ("average"), or text of a SyncParameter that is merged into the solver's own,
  *   "deepspark": text of a DeepSparkParam, read before "sync",
  *   "survivors": 1 = ranks come and go, see cft_trainer_run(); then "shards" is not used,
@@ -391,7 +392,7 @@ CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
  * be smaller) add up to the bits of the whole tree. */
 CFT_API int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out);
 
-/* options: {"solver", "net", "sync", "deepspark", "shards", "shard", "threads", "seed", "inputs",
+/* options: {"solver", "net", "solver_fields", "sync", "deepspark", "shards", "shard", "threads", "seed", "inputs",
  *   "mean_files", "max_iter"}, as for cft_trainer_create. */
 CFT_API int cft_replica_create(const char* options, cft_replica** out);
 /* The shard's rows in the order of their keys; `rows` is emptied. total_rows: of all shards. */

@@ -14,7 +14,7 @@ import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.plan.SourceLayer;
-import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.preflight.Findings;
@@ -196,13 +196,13 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     SparkContext sc = spark.sparkContext();
     Configuration conf = sc.hadoopConfiguration();
     int threads = threads(spark);
-    SyncSettings sync = SyncSettings.of(this, conf);
+    SolverSettings settings = SolverSettings.of(this, conf);
     Findings findings = new Findings();
     ModelPart model =
         findings.file("weights", getWeights(), () -> ModelPart.readInOrder(getWeights(), spark));
     ModelPart state =
         findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
-    NetDescription description = findings.of(() -> describe(sync));
+    NetDescription description = findings.of(() -> describe(settings));
     FeedSchema schema = description == null ? null
         : findings.of(() -> feed(train.schema(), tops(description)));
     if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this, !isOfRounds()));
@@ -226,7 +226,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         parallel.workers(), shards, threads, getPrefetchThreads(), getMaxIter(), epochs, getSeed(), getCheckpointDir(),
         getCheckpointInterval(), model, state,
         getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), getConnection(),
-        sync, getSurvivors(), getResume());
+        settings, getSurvivors(), getResume());
     // Survivors keep their rows to themselves, and begin before all have read theirs.
     return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
   }
@@ -299,9 +299,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /** The one net that is trained. */
-  private NetDescription describe(SyncSettings sync) {
+  private NetDescription describe(SolverSettings settings) {
     NetDescription description =
-        NetDescription.ofTraining(getSolver(), getNet(), sync, getEpochs() > 0 || getMaxIter() > 0)
+        NetDescription.ofTraining(getSolver(), getNet(), settings, getEpochs() > 0 || getMaxIter() > 0)
             .requireOneBatch();
     if (getNet().isEmpty() || !description.hasTestNets()) return description;
     throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"

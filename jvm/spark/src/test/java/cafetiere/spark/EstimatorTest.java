@@ -29,6 +29,7 @@ import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.tuning.CrossValidator;
 import org.apache.spark.ml.tuning.CrossValidatorModel;
 import org.apache.spark.ml.tuning.ParamGridBuilder;
+import org.apache.spark.ml.tuning.TrainValidationSplit;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
@@ -104,6 +105,24 @@ class EstimatorTest {
     assertArrayEquals(one, average.setEngine("rounds").fit(points).weights());
     assertFalse(Arrays.equals(one, exact));
     assertTrue(accuracy(model.transform(points)) > 0.9);
+  }
+
+  @Test
+  void paramsReplaceFieldsOfTheSolver() {
+    String solver = "type: 'Adam' base_lr: 0.01 momentum: 0.8 weight_decay: 0.001 lr_policy: 'cosine'"
+        + " max_iter: 60 random_seed: 7";
+    byte[] written = alone().setSolver(solver).fit(points).weights();
+    CaffeEstimator set = alone().setOptimizer("Adam").setBaseLr(0.01).setMomentum(0.8)
+        .setWeightDecay(0.001).setLrSchedule("cosine");
+    assertArrayEquals(written, set.fit(points).weights());
+    CaffeEstimator learner = alone();
+    ParamMap[] grid = new ParamGridBuilder()
+        .addGrid(learner.baseLr(), new double[] {1e-6, 0.5}).build();
+    double[] accuracies = new TrainValidationSplit().setEstimator(learner).setEstimatorParamMaps(grid)
+        .setEvaluator(new MulticlassClassificationEvaluator().setMetricName("accuracy"))
+        .setSeed(1).setParallelism(2).fit(points.withColumn("label", points.col("label").cast("double")))
+        .validationMetrics();
+    assertTrue(accuracies[1] > accuracies[0] + 0.2, () -> Arrays.toString(accuracies));
   }
 
   @Test

@@ -11,7 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.SyncModes;
-import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
@@ -188,7 +188,7 @@ class ParamsTest {
 
   private static void described(CaffeEstimator estimator) {
     NetDescription.ofTraining(TestNets.SOLVER, TestNets.CLASSIFIER,
-        SyncSettings.of(estimator, new Configuration()), false);
+        SolverSettings.of(estimator, new Configuration()), false);
   }
 
   private void set(String name, Object value) {

@@ -7,7 +7,7 @@ import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.Epochs;
-import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.ModelPart;
@@ -76,7 +76,7 @@ public final class TestNets {
         "id");
     TrainingPlan plan = new TrainingPlan(
         SOLVER, CLASSIFIER, schema, 1, 1, 1, 1, 0, Epochs.NONE, 1, "", 0, null, null, "", 6000, false,
-        "ethernet", SyncSettings.NONE, false, false);
+        "ethernet", SolverSettings.NONE, false, false);
     try (Rows rows = new Rows(schema.toJson().toString());
         Trainer trainer = new Trainer(plan.trainerOptions(0, Path.of(""), false), new Silent())) {
       try (RowEncoder encoder = new RowEncoder(schema, rows::append)) {

@@ -15,6 +15,7 @@ import cafetiere.spark.keyed.KeyedParams;
 import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.plan.GivenNet;
 import cafetiere.spark.plan.Parallelism;
+import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -195,11 +196,8 @@ final class TableTraining {
     boolean hasMomentum = !List.of("AdaGrad", "RMSProp").contains(rule)
         || params.isSet(params.momentum());
     boolean hasDecay = rule.equals(ADAM_W) || params.isSet(params.weightDecay());
-    String policy = switch (params.getLrSchedule()) {
-      case "linear" -> "lr_policy: \"poly\" power: 1";
-      default -> "lr_policy: \"" + params.getLrSchedule() + "\"";
-    };
-    return "type: \"" + rule + "\"\nbase_lr: " + (float) params.getBaseLr() + "\n" + policy + "\n"
+    return "type: \"" + rule + "\"\nbase_lr: " + (float) params.getBaseLr() + "\n"
+        + SolverSettings.policy(params.getLrSchedule()) + "\n"
         + (hasMomentum ? "momentum: " + (float) params.getMomentum() + "\n" : "")
         + "weight_decay: " + (hasDecay ? (float) params.getWeightDecay() : 0) + "\nmax_iter: 1\n"
         + (params.getPatience() == 0 ? "" : "early_stopping { patience: " + params.getPatience()

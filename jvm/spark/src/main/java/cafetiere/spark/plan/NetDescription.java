@@ -37,19 +37,19 @@ public record NetDescription(JsonNode json) {
 
   /** Asks the engine about a training. */
   public static NetDescription ofTraining(TrainingPlan plan) {
-    return ofTraining(plan.solver(), plan.net(), plan.sync(),
+    return ofTraining(plan.solver(), plan.net(), plan.settings(),
         plan.maxIter() > 0 || plan.epochs().count() > 0);
   }
 
   /** What the engine needs to know to explain a training, as in cft_explain. */
   public static String optionsOf(TrainingPlan plan) {
-    return options(plan.solver(), plan.net(), plan.sync()).toString();
+    return options(plan.solver(), plan.net(), plan.settings()).toString();
   }
 
-  private static ObjectNode options(String solver, String net, SyncSettings sync) {
+  private static ObjectNode options(String solver, String net, SolverSettings settings) {
     ObjectNode options = Json.object().put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
-    sync.addTo(options);
+    settings.addTo(options);
     return options;
   }
 
@@ -60,8 +60,8 @@ public record NetDescription(JsonNode json) {
    *     max_iter
    */
   public static NetDescription ofTraining(
-      String solver, String net, SyncSettings sync, boolean hasSteps) {
-    ObjectNode options = options(solver, net, sync).put("phase", "TRAIN");
+      String solver, String net, SolverSettings settings, boolean hasSteps) {
+    ObjectNode options = options(solver, net, settings).put("phase", "TRAIN");
     if (hasSteps) options.put("max_iter", 1);
     return of(options.toString());
   }

@@ -32,7 +32,7 @@ import java.util.UUID;
  * @param timeoutMillis silence of a peer that counts as its loss
  * @param encrypt whether what travels between the ranks is encrypted
  * @param connection what connects the ranks of different hosts, as the param of that name
- * @param sync what replaces fields of the solver's sync { }
+ * @param settings what replaces fields of the solver
  * @param survivors whether the others go on when a rank is lost, and it may join them again
  * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
  */
@@ -55,7 +55,7 @@ public record TrainingPlan(
     int timeoutMillis,
     boolean encrypt,
     String connection,
-    SyncSettings sync,
+    SolverSettings settings,
     boolean survivors,
     boolean resume)
     implements Serializable {
@@ -65,7 +65,7 @@ public record TrainingPlan(
   public TrainingPlan with(int ranks) {
     return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
         prefetchThreads, maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
-        timeoutMillis, encrypt, connection, sync, survivors, resume);
+        timeoutMillis, encrypt, connection, settings, survivors, resume);
   }
 
   /** The same with epochs in steps, of a table that has so many rows. */
@@ -77,7 +77,7 @@ public record TrainingPlan(
         ? NetDescription.withField(solver, "test_interval", epoch) : solver;
     return new TrainingPlan(tested, net, schema, workers, shards, threads, prefetchThreads, steps, Epochs.NONE, seed,
         checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, connection,
-        sync, survivors, resume);
+        settings, survivors, resume);
   }
 
   /** Steps that take each of so many rows once. */
@@ -90,7 +90,7 @@ public record TrainingPlan(
     String alone = NetDescription.withField(
         NetDescription.withField(solver, "test_interval", 0), "snapshot", 0);
     return new TrainingPlan(alone, net, schema, workers, shards, threads, prefetchThreads, steps,
-        Epochs.NONE, seed, "", 0, null, null, "", timeoutMillis, encrypt, connection, sync,
+        Epochs.NONE, seed, "", 0, null, null, "", timeoutMillis, encrypt, connection, settings,
         survivors, false);
   }
 
@@ -101,7 +101,7 @@ public record TrainingPlan(
     all.put("max_iter", maxIter).put("epochs", epochs.toString());
     all.put("seed", seed).set("model", model == null ? null : model.toJson());
     all.set("state", state == null ? null : state.toJson());
-    sync.addTo(all);
+    settings.addTo(all);
     all.set("schema", schema.toJson());
     schema.addTo(all);
     if (schema.skipsBadRows()) all.put("skip_bad_rows", true);
@@ -121,7 +121,7 @@ public record TrainingPlan(
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("prefetch_threads", prefetchThreads);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
-    sync.addTo(options);
+    settings.addTo(options);
     if (survivors) options.put("survivors", 1);
     if (snapshots) options.put("snapshots", 1);
     options.put("checkpoint_folder", folder.toString());

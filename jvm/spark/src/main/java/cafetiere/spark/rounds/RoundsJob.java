@@ -334,7 +334,7 @@ final class RoundsJob implements AutoCloseable {
     options.put("shards", shards(plan)).put("threads", plan.threads()).put("seed", plan.seed());
     options.put("prefetch_threads", plan.prefetchThreads());
     options.put("max_iter", plan.maxIter());
-    plan.sync().addTo(options);
+    plan.settings().addTo(options);
     plan.schema().addTo(options);
     return options;
   }

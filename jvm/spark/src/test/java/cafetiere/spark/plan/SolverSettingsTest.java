@@ -15,12 +15,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What the sync params tell the engine. */
-class SyncSettingsTest {
+class SolverSettingsTest {
   @TempDir Path dir;
 
   @Test
   void nothingGivenLeavesTheSolversWords() {
     assertEquals("", text(new CaffeEstimator()));
+    assertEquals("", settings(new CaffeEstimator()).fields());
+  }
+
+  @Test
+  void fieldsOfTheSolverAreReplaced() {
+    assertEquals("type: \"Adam\"\nbase_lr: 0.01\nmomentum: 0.0\nweight_decay: 0.0\n"
+        + "lr_policy: \"poly\" power: 1", settings(new CaffeEstimator().setOptimizer("Adam")
+            .setBaseLr(0.01).setMomentum(0).setWeightDecay(0).setLrSchedule("linear")).fields());
   }
 
   @Test
@@ -41,7 +49,7 @@ class SyncSettingsTest {
   void deepSparksFileIsReadAsItIs() throws IOException {
     String file = "period: 50\nmoving_rate: 0.1\n";
     String path = Files.writeString(dir.resolve("param.prototxt"), file).toUri().toString();
-    assertEquals(new SyncSettings("mode: \"average\"", file),
+    assertEquals(new SolverSettings("", "mode: \"average\"", file),
         settings(new CaffeEstimator().setSyncParamFile(path).setSyncMode("average")));
   }
 
@@ -57,7 +65,7 @@ class SyncSettingsTest {
     return settings(estimator).sync();
   }
 
-  private static SyncSettings settings(CaffeEstimator estimator) {
-    return SyncSettings.of(estimator, new Configuration());
+  private static SolverSettings settings(CaffeEstimator estimator) {
+    return SolverSettings.of(estimator, new Configuration());
   }
 }
