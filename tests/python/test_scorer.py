@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -138,6 +139,19 @@ def test_tables_without_rows(scorer, rows):
         pd.DataFrame(rows[:0]),
     ):
         assert scorer.score(table).shape == (0, 4)
+
+
+@pytest.mark.parametrize("form", ["float32", "DLPack", "fixed lists", "batch"])
+def test_rows_are_not_copied(scorer, rows, form):
+    given = tables(rows)[form]
+    scorer.score(*given)  # what a first call keeps
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    scores = scorer.score(*given)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert pa.total_allocated_bytes() == before
+    assert peak - scores.nbytes < rows.nbytes / 2
 
 
 def test_no_memory_of_arrow_is_kept(scorer, rows):
