@@ -71,8 +71,7 @@ Result<NetChoice> training_choice(const ReplicaOptions& options) {
   return training_net(options.solver, options.has_net ? &options.net : nullptr);
 }
 
-Result<Graph> training_graph(const ReplicaOptions& options) {
-  CFT_ASSIGN(const NetChoice choice, training_choice(options));
+Result<Graph> training_graph(const NetChoice& choice) {
   return Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}});
 }
 
@@ -94,7 +93,7 @@ Status Replica::build() {
   device_ = make_cpu_device(precision);
   pool_ = std::make_unique<ThreadPool>(options_.threads);
   CFT_ASSIGN(const NetChoice choice, training_choice(options_));
-  CFT_ASSIGN(graph_, training_graph(options_));
+  CFT_ASSIGN(graph_, training_graph(choice));
   CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());
   const int64_t floats = graph_.arena_size();

@@ -46,7 +46,7 @@ Status settle_options(ReplicaOptions& options);
 uint64_t seed_of(const ReplicaOptions& options);
 /// The training net, as named and as built.
 Result<NetChoice> training_choice(const ReplicaOptions& options);
-Result<Graph> training_graph(const ReplicaOptions& options);
+Result<Graph> training_graph(const NetChoice& choice);
 
 /// The number of floats that replicas exchange after each round: the weights and, if history is
 /// averaged, one more arena per kind.

@@ -24,7 +24,7 @@ Status Rounds::build() {
   const caffe::SolverParameter& p = solver();
   rule_ = history_rule(p.sync());
   CFT_ASSIGN(const NetChoice choice, training_choice(options_));
-  CFT_ASSIGN(graph_, training_graph(options_));
+  CFT_ASSIGN(graph_, training_graph(choice));
   CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   CFT_ASSIGN(stopping_, EarlyStopping::make(p));
   CFT_ASSIGN(const auto update, make_update_rule(p));
