@@ -2,6 +2,7 @@
 #include "core/train/nets.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 
 #include <algorithm>
 
@@ -74,13 +75,48 @@ Result<std::vector<NamedNet>> named_test_nets(const SolverText& solver) {
   return nets;
 }
 
+/// Sets the rows of a data layer's batch; false if the layer does not state them.
+bool set_batch(uint32_t rows, caffe::LayerParameter& layer) {
+  if (layer.has_input_param()) {
+    for (auto& shape : *layer.mutable_input_param()->mutable_shape()) {
+      if (shape.dim_size() > 0) shape.set_dim(0, rows);
+    }
+    return true;
+  }
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  layer.GetReflection()->ListFields(layer, &fields);
+  for (const auto* field : fields) {
+    const google::protobuf::Descriptor* type =
+        field->is_repeated() ? nullptr : field->message_type();
+    const auto* batch = type ? type->FindFieldByName("batch_size") : nullptr;
+    if (!batch) continue;
+    google::protobuf::Message& param = *layer.GetReflection()->MutableMessage(&layer, field);
+    param.GetReflection()->SetUInt32(&param, batch, rows);
+    return true;
+  }
+  return false;
+}
+
+/// The choice with the solver's own batch_size.
+Result<NetChoice> with_batch(const SolverText& solver, NetChoice choice) {
+  const uint32_t rows = solver.param.batch_size();
+  if (rows == 0) return choice;
+  bool found = false;
+  for (auto& layer : *choice.net.param.mutable_layer()) found |= set_batch(rows, layer);
+  if (found) return choice;
+  return invalid_argument(fmt::format(
+      "{}: batch_size is {}, but the training net has no data layer that states a batch: take "
+      "batch_size out of the solver",
+      solver.source, rows));
+}
+
 }  // namespace
 
 Result<NetChoice> training_net(const SolverText& solver, const NetText* given) {
   const caffe::SolverParameter& p = solver.param;
   if (given) {
-    return NetChoice{*given, merged(caffe::TRAIN, *given, p.train_state()),
-                     "from net file: " + given->source};
+    return with_batch(solver, {*given, merged(caffe::TRAIN, *given, p.train_state()),
+                               "from net file: " + given->source});
   }
   const int named = p.has_net() + p.has_net_param() + p.has_train_net() + p.has_train_net_param();
   if (named != 1) {
@@ -100,7 +136,7 @@ Result<NetChoice> training_net(const SolverText& solver, const NetText* given) {
   const std::string origin =
       file ? "from " + choice.field : fmt::format("specified in {}.", choice.field);
   const caffe::NetState state = merged(caffe::TRAIN, choice.net, p.train_state());
-  return NetChoice{std::move(choice.net), state, origin};
+  return with_batch(solver, {std::move(choice.net), state, origin});
 }
 
 Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText* given) {

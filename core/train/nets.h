@@ -16,7 +16,7 @@ struct NetChoice {
 };
 
 /// The training net: exactly one of net, net_param, train_net and train_net_param. `given` replaces
-/// all of them if it is not null.
+/// all of them if it is not null. Its batches have the solver's batch_size, if that is not 0.
 Result<NetChoice> training_net(const SolverText& solver, const NetText* given);
 
 /// The test nets in Caffe's order: test_net_param, test_net, then net or net_param for the

@@ -111,10 +111,12 @@ class EstimatorTest {
   void paramsReplaceFieldsOfTheSolver() {
     String solver = "type: 'Adam' base_lr: 0.01 momentum: 0.8 weight_decay: 0.001 lr_policy: 'cosine'"
         + " max_iter: 60 random_seed: 7";
-    byte[] written = alone().setSolver(solver).fit(points).weights();
+    String net = TestNets.CLASSIFIER.replace("batch_size: 8", "batch_size: 20");
+    byte[] written = alone().setSolver(solver).setNet(net).fit(points).weights();
     CaffeEstimator set = alone().setOptimizer("Adam").setBaseLr(0.01).setMomentum(0.8)
-        .setWeightDecay(0.001).setLrSchedule("cosine");
+        .setWeightDecay(0.001).setLrSchedule("cosine").setBatchSize(20);
     assertArrayEquals(written, set.fit(points).weights());
+    assertArrayEquals(written, set.setSyncMode("average").setEngine("rounds").fit(points).weights());
     CaffeEstimator learner = alone();
     ParamMap[] grid = new ParamGridBuilder()
         .addGrid(learner.baseLr(), new double[] {1e-6, 0.5}).build();
@@ -123,6 +125,18 @@ class EstimatorTest {
         .setSeed(1).setParallelism(2).fit(points.withColumn("label", points.col("label").cast("double")))
         .validationMetrics();
     assertTrue(accuracies[1] > accuracies[0] + 0.2, () -> Arrays.toString(accuracies));
+  }
+
+  @Test
+  void foldsThatAreTrainedAtOnceShareTheSlots() {
+    CaffeEstimator learner = estimator().setNumWorkers(2).setMaxIter(20);
+    ParamMap[] grid = new ParamGridBuilder().addGrid(learner.batchSize(), new int[] {8, 16}).build();
+    CrossValidator folds = new CrossValidator().setEstimator(learner).setEstimatorParamMaps(grid)
+        .setEvaluator(new MulticlassClassificationEvaluator().setMetricName("accuracy"))
+        .setNumFolds(2).setSeed(1);
+    Dataset<Row> labelled = points.withColumn("label", points.col("label").cast("double"));
+    double[] alone = folds.setParallelism(1).fit(labelled).avgMetrics();
+    assertArrayEquals(alone, folds.setParallelism(3).fit(labelled).avgMetrics());
   }
 
   @Test

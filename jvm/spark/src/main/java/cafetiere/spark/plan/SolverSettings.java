@@ -43,6 +43,7 @@ public record SolverSettings(String fields, String sync, String deepSpark) imple
     if (params.getMomentum() >= 0) fields.add("momentum: " + (float) params.getMomentum());
     if (params.getWeightDecay() >= 0) fields.add("weight_decay: " + (float) params.getWeightDecay());
     if (!params.getLrSchedule().isEmpty()) fields.add(policy(params.getLrSchedule()));
+    if (params.getBatchSize() > 0) fields.add("batch_size: " + params.getBatchSize());
     return String.join("\n", fields);
   }
 

@@ -27,8 +27,9 @@ class SolverSettingsTest {
   @Test
   void fieldsOfTheSolverAreReplaced() {
     assertEquals("type: \"Adam\"\nbase_lr: 0.01\nmomentum: 0.0\nweight_decay: 0.0\n"
-        + "lr_policy: \"poly\" power: 1", settings(new CaffeEstimator().setOptimizer("Adam")
-            .setBaseLr(0.01).setMomentum(0).setWeightDecay(0).setLrSchedule("linear")).fields());
+        + "lr_policy: \"poly\" power: 1\nbatch_size: 32", settings(new CaffeEstimator()
+            .setOptimizer("Adam").setBaseLr(0.01).setMomentum(0).setWeightDecay(0)
+            .setLrSchedule("linear").setBatchSize(32)).fields());
   }
 
   @Test
