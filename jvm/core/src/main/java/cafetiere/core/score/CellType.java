@@ -66,11 +66,25 @@ public enum CellType {
       case DOUBLES -> {
         for (double value : (double[]) cell) to.putDouble(value);
       }
-      case TEXT -> to.put(((String) cell).getBytes(StandardCharsets.UTF_8));
+      case TEXT -> putText((String) cell, to);
       case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
       case TIMESTAMP -> to.putLong(ChronoUnit.MICROS.between(Instant.EPOCH, (Instant) cell));
       case IMAGE -> to.put((byte[]) cell);
       default -> throw new IllegalStateException(name());
+    }
+  }
+
+  /** ASCII needs no array of bytes. */
+  private static void putText(String text, ByteBuffer to) {
+    int start = to.position();
+    for (int i = 0; i < text.length(); i++) {
+      char unit = text.charAt(i);
+      if (unit > 0x7f) {
+        to.position(start);
+        to.put(text.getBytes(StandardCharsets.UTF_8));
+        return;
+      }
+      to.put((byte) unit);
     }
   }
 }

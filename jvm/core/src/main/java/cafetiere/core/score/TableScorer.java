@@ -30,6 +30,8 @@ import java.util.stream.Stream;
  */
 public final class TableScorer extends Handle {
   private final Map<String, CellType> columns;
+  private final List<String> names;
+  private final CellType[] types;
   private final int size;
   private ByteBuffer row = buffer(256);
 
@@ -49,6 +51,8 @@ public final class TableScorer extends Handle {
   private TableScorer(long address, Map<String, CellType> columns) {
     super(address, NativeScorer::destroy);
     this.columns = columns;
+    this.names = List.copyOf(columns.keySet());
+    this.types = columns.values().toArray(new CellType[0]);
     try {
       size = Scorer.requireOneOutput(address);
     } catch (RuntimeException e) {
@@ -81,14 +85,22 @@ public final class TableScorer extends Handle {
 
   /** The same, given in the order of the columns. */
   public float[] score(List<?> cells) {
-    encode(cells);
     float[] score = new float[size];
+    score(cells, score);
+    return score;
+  }
+
+  /**
+   * The same, written to {@code score}, which has space for {@link #size} floats. It allocates nothing,
+   * except for texts with other characters than ASCII.
+   */
+  public void score(List<?> cells, float[] score) {
+    encode(cells);
     try {
       NativeScorer.scoreEncoded(handle(), row, row.position(), score);
     } finally {
       Reference.reachabilityFence(this);
     }
-    return score;
   }
 
   private void encode(List<?> cells) {
@@ -96,16 +108,15 @@ public final class TableScorer extends Handle {
       throw new IllegalArgumentException(
           "a row of " + cells.size() + " cells for " + columns.size() + " columns");
     }
-    int at = 0;
     row.clear();
-    for (Map.Entry<String, CellType> column : columns.entrySet()) {
-      Object cell = cells.get(at++);
-      ensure(column.getValue().room(cell));
+    for (int i = 0; i < types.length; i++) {
+      Object cell = cells.get(i);
+      ensure(types[i].room(cell));
       try {
-        column.getValue().put(cell, row);
+        types[i].put(cell, row);
       } catch (ClassCastException e) {
-        throw new IllegalArgumentException("column '" + column.getKey() + "' is of type "
-            + column.getValue() + ", and the cell is a " + cell.getClass().getName(), e);
+        throw new IllegalArgumentException("column '" + names.get(i) + "' is of type " + types[i]
+            + ", and the cell is a " + cell.getClass().getName(), e);
       }
     }
   }

@@ -9,8 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.score.CellType;
 import cafetiere.core.score.TableScorer;
 import cafetiere.spark.BothLines;
+import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TestCluster;
 import cafetiere.spark.sql.Functions;
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.sql.Date;
 import java.sql.Timestamp;
@@ -23,6 +26,7 @@ import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -107,6 +111,23 @@ class DoorsTest {
         () -> new TableScorer(net, weights, Map.of("agee", CellType.DOUBLE), "probability"));
     assertTrue(unknown.getMessage().contains("reads no column 'agee' of a table; it reads age"),
         unknown.getMessage());
+  }
+
+  @Test
+  void cellsAreScoredWithoutAllocation() {
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    CaffeModel net = model.caffeModel();
+    List<Object> row = cells(table.withColumn("city", functions.lit("Oslo")).filter("id = 1").first());
+    try (TableScorer scorer = new TableScorer(net.getNet(), net.weights(), COLUMNS, "probability")) {
+      float[] score = new float[scorer.size()];
+      for (int i = 0; i < 20_000; i++) scorer.score(row, score);
+      long me = Thread.currentThread().getId();
+      long before = threads.getThreadAllocatedBytes(me);
+      for (int i = 0; i < 200_000; i++) scorer.score(row, score);
+      long allocated = threads.getThreadAllocatedBytes(me) - before;
+      assertTrue(allocated < 16_384, allocated + " bytes for 200,000 calls");
+      assertArrayEquals(scorer.score(row), score);
+    }
   }
 
   private static List<Object> cells(Row row) {
