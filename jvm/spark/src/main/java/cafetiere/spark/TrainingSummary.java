@@ -17,14 +17,15 @@ import java.util.Locale;
  * What a training did, with the same fields for all engines: one that says nothing for an engine is 0,
  * false or empty. Trainings make it; its constructor is no interface, as fields are added to it.
  *
- * @param engine "barrier", "survivors" or "rounds"; "" where the weights were trained elsewhere
+ * @param engine "barrier", "survivors", "rounds" or, with groupCol, "keys"; "" where the weights were
+ *     trained elsewhere
  * @param steps iterations of the solver, with those before {@code firstStep}
  * @param firstStep the step that the fit began with: 0, or that of a snapshot or an interrupted run
  * @param attempts how often it began, the first time included; the rounds repeat no more than a round
  * @param rounds exchanges of weights by the engine "rounds"
  * @param rowsGiven rows of the table to train on
  * @param rowsSkipped rows that could not be fed and were left out, as skipBadRows asks; also of those to
- *     test on
+ *     test on. With groupCol: rows of keys that have no net
  * @param rowsPerEpoch rows used in each epoch that was begun, in order, since the last attempt began; of
  *     survivors by each member's own count of epochs
  * @param loss mean of the last losses, as the solver's average_loss says; NaN where it diverged
@@ -44,6 +45,8 @@ import java.util.Locale;
  * @param membersAtEnd survivors: members of the last view
  * @param views survivors: how many views there were, one where nobody was lost
  * @param partitions survivors: what became of each partition
+ * @param keys with groupCol: keys that have a net
+ * @param failedKeys with groupCol: keys that have none; nets() tells why
  * @param account what the cores were used for
  * @param earlyStopping which test was the best, and whether the training ended early
  */
@@ -73,6 +76,8 @@ public record TrainingSummary(
     int membersAtEnd,
     int views,
     List<Partition> partitions,
+    long keys,
+    long failedKeys,
     Account account,
     EarlyStopping earlyStopping)
     implements Serializable {
@@ -151,17 +156,24 @@ public record TrainingSummary(
     return new TrainingSummary(engine, steps, firstStep, attempts, rounds, rowsGiven, rowsSkipped,
         rowsPerEpoch, loss, sha256, shards, ranks, executors, instructionSet, peakBytes, encrypted,
         eventsBy, seconds, rowsPerSecond, fitSeconds, secondsToFirstStep, membersAtStart,
-        membersAtEnd, views, partitions, account, earlyStopping);
+        membersAtEnd, views, partitions, keys, failedKeys, account, earlyStopping);
   }
 
   /** "1,007 rows given, 3 left out; used 5,000 in 5 epochs, each row once an epoch". */
   public String rowsText() {
-    String text = String.format(Locale.ROOT, "%,d rows given", rowsGiven)
+    String text = keysText() + String.format(Locale.ROOT, "%,d rows given", rowsGiven)
         + (rowsSkipped > 0 ? String.format(Locale.ROOT, ", %,d others left out", rowsSkipped) : "")
         + String.format(Locale.ROOT, "; %,d used in %d epochs", rowsUsed(), epochs());
     List<Long> whole = rowsPerEpoch.subList(0, Math.max(0, epochs() - 1));
     boolean isExact = !whole.isEmpty() && whole.stream().allMatch(rows -> rows == rowsGiven);
     return isExact ? text + ", each row once in each whole epoch" : text;
+  }
+
+  private String keysText() {
+    if (keys + failedKeys == 0) return "";
+    String nets = String.format(Locale.ROOT, "%,d keys have a net", keys);
+    return nets + (failedKeys == 0 ? "; "
+        : String.format(Locale.ROOT, ", %,d have none (nets() says why); ", failedKeys));
   }
 
   /** Reads what {@link #toJson} or an engine wrote; a field that is missing is empty. */

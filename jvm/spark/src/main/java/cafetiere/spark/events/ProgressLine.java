@@ -33,6 +33,8 @@ public final class ProgressLine {
     if (kind.equals("progress")) {
       latest = event;
       print(render(event), isLast());
+    } else if (kind.equals("keys")) {
+      print(keys(event), event.path("tasks").asLong() == event.path("of").asLong());
     } else if (kind.equals("test")) {
       scores = scores(event.path("outputs"));
       // The scores of the trained net come behind the last progress.
@@ -69,6 +71,17 @@ public final class ProgressLine {
     line.append(text("  waits: data %.0f %%", 100 * event.path("wait_data").asDouble()));
     line.append(text(", network %.0f %%", 100 * event.path("wait_comm").asDouble()));
     return line.append(eta(step, maxIter, event.path("seconds").asDouble())).toString();
+  }
+
+  /** Of nets of keys, whose number nobody knows before their tasks have ended. */
+  private static String keys(JsonNode event) {
+    long tasks = event.path("tasks").asLong();
+    long left = event.path("of").asLong() - tasks;
+    String line = text("cafetiere  %,d keys", event.path("keys").asLong())
+        + text("  %,.0f keys/s", event.path("keys_per_s").asDouble())
+        + text("  task %d/%d", tasks, tasks + left);
+    return tasks == 0 || left == 0 ? line
+        : line + "  ETA " + clock(event.path("seconds").asDouble() / tasks * left);
   }
 
   /** From the pace since the first event of this attempt: a resumed run does not begin at 0. */

@@ -21,6 +21,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -29,13 +31,25 @@ import org.apache.spark.sql.types.StructType;
  *
  * @param table of each key: key, rows, error, loss, classes, net, weights
  * @param keyColumn of tables that are scored
+ * @param told of the training
  */
-public record KeyedNets(Dataset<Row> table, String keyColumn) {
+public record KeyedNets(Dataset<Row> table, String keyColumn, Told told) {
   static final String NET = "net";
   /** In the metadata of NET: the names of the columns that are learned from, a JSON list. */
   static final String COLUMNS = "columns";
   /** Beside it: the column of keys. */
   static final String KEY = "key";
+
+  /** Beside it, of nets that were saved: the summary. */
+  private static final String SUMMARY = "summary";
+
+  /**
+   * What a training tells.
+   *
+   * @param summary a TrainingSummary in JSON
+   * @param events one JSON object a line
+   */
+  public record Told(String summary, String events) implements Serializable {}
 
   /** What makes a net of the table one that predicts. */
   public static final String TO_PREDICT = "state { phase: TEST stage: \"predict\" }\n";
@@ -110,7 +124,9 @@ public record KeyedNets(Dataset<Row> table, String keyColumn) {
 
   /** Writes the table below a folder. */
   public void save(String path) {
-    table.write().parquet(path + FOLDER);
+    Metadata noted = new MetadataBuilder().withMetadata(field(table).metadata())
+        .putString(SUMMARY, told.summary()).build();
+    table.withMetadata(NET, noted).write().parquet(path + FOLDER);
   }
 
   /** Whether there is such a table below a folder. */
@@ -121,7 +137,9 @@ public record KeyedNets(Dataset<Row> table, String keyColumn) {
   /** Reads what {@link #save} wrote. */
   public static KeyedNets load(SparkSession spark, String path) {
     Dataset<Row> table = spark.read().parquet(path + FOLDER);
-    return new KeyedNets(table, noted(table, KEY));
+    Metadata noted = field(table).metadata();
+    return new KeyedNets(table, noted.getString(KEY),
+        new Told(noted.contains(SUMMARY) ? noted.getString(SUMMARY) : "{}", ""));
   }
 
   private void requireKey(StructType schema) {
@@ -133,13 +151,13 @@ public record KeyedNets(Dataset<Row> table, String keyColumn) {
         + " in training: cast it"));
   }
 
-  private static String noted(Dataset<Row> table, String what) {
-    return table.schema().fields()[table.schema().fieldIndex(NET)].metadata().getString(what);
+  private static StructField field(Dataset<Row> table) {
+    return table.schema().fields()[table.schema().fieldIndex(NET)];
   }
 
   private FeedSchema feed(StructType schema) {
     List<FeedSchema.Input> cells = new ArrayList<>();
-    for (JsonNode name : Json.parse(noted(table, COLUMNS))) {
+    for (JsonNode name : Json.parse(field(table).metadata().getString(COLUMNS))) {
       cells.add(new FeedSchema.Input("table", name.asText(), true));
     }
     return FeedSchema.of(schema, cells, "");

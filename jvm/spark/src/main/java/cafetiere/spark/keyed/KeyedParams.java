@@ -13,7 +13,8 @@ public final class KeyedParams {
   private static final Set<String> USED = Set.of("featuresCols", "featuresCol", "categoricalCols",
       "labelCol", "weightCol", "classWeights", "imageSize", "idCol", "layers", "activation",
       "dropout", "batchNorm", "members", "net", "baseLr", "momentum", "weightDecay", "optimizer",
-      "lrSchedule", "batchSize", "maxEpochs", "maxIter", "seed", "groupCol", "minGroupRows",
+      "lrSchedule", "batchSize", "maxEpochs", "maxIter", "seed", "groupCol", "minGroupRows", "events",
+      "pricePerCoreHour",
       "predictionCol", "rawPredictionCol", "probabilityCol", "predictedLabelCol", "thresholds");
   /** A key's net has one thread and one shard, as a net of all rows has with these. */
   private static final Set<String> ONE = Set.of("numWorkers", "shards", "threadsPerWorker");

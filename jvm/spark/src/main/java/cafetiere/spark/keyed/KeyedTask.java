@@ -28,9 +28,12 @@ final class KeyedTask implements Iterator<InternalRow> {
   private final KeyedTrainer trainer;
   private final RowEncoder encoder;
   private final int[] ordinals; // behind the key
+  private final KeyedTally tally;
   private boolean isThere; // a key that nobody has asked for yet
+  private boolean isEnded;
 
-  KeyedTask(KeyedTraining training, StructType schema, Iterator<InternalRow> partition) {
+  KeyedTask(KeyedTraining training, StructType schema, Iterator<InternalRow> partition, KeyedTally tally) {
+    this.tally = tally;
     this.ordinals = IntStream.range(1, schema.size()).toArray();
     this.trainer = new KeyedTrainer(training.options());
     this.encoder = new RowEncoder(training.rows(), trainer::add);
@@ -40,7 +43,11 @@ final class KeyedTask implements Iterator<InternalRow> {
 
   @Override
   public boolean hasNext() {
-    if (!isThere) isThere = groups.nextKey();
+    if (!isThere && !isEnded) {
+      isThere = groups.nextKey();
+      isEnded = !isThere;
+      if (isEnded) tally.tasks().add(1);
+    }
     return isThere;
   }
 
@@ -53,6 +60,7 @@ final class KeyedTask implements Iterator<InternalRow> {
     for (; groups.hasRow(); groups.advance(), rows++) {
       if (error == null) error = add(groups.row());
     }
+    tally.keys().add(1);
     return error == null ? trained(rows) : failed(rows, error);
   }
 
@@ -69,7 +77,9 @@ final class KeyedTask implements Iterator<InternalRow> {
   private InternalRow trained(long rows) {
     try {
       encoder.flush();
+      long begun = System.nanoTime();
       KeyedTrainer.Net net = trainer.train();
+      tally.seconds().add((System.nanoTime() - begun) / 1e9);
       return row(rows, null, net.loss(), classes(net), UTF8String.fromBytes(net.net()), net.weights());
     } catch (CafetiereException e) {
       return failed(rows, e.getMessage());

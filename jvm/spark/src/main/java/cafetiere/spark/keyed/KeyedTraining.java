@@ -56,26 +56,48 @@ public record KeyedTraining(
             .map(nearest -> ": did you mean '" + nearest + "'?").orElse("")));
   }
 
-  /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */
-  public KeyedNets train(Dataset<?> data) {
+  /**
+   * Trains all keys, and keeps what comes of it in the cluster's memory and disks.
+   *
+   * @param events path prefix of the files of events, "" for none
+   * @param pricePerCoreHour for the account; 0 where none is known
+   * @param epochs of each net; 0 where its number depends on a key's rows
+   */
+  public KeyedNets train(Dataset<?> data, String events, double pricePerCoreHour, int epochs) {
+    int slots = slots(data.sparkSession().sparkContext());
+    try (KeyedRun run = new KeyedRun(data.sparkSession().sparkContext(),
+        new KeyedRun.Report(events, pricePerCoreHour, epochs), slots, slots * TASKS_PER_SLOT)) {
+      return train(data, run);
+    }
+  }
+
+  private KeyedNets train(Dataset<?> data, KeyedRun run) {
     // The key stands first whether or not it is learned from.
     Column[] columns = Stream.concat(
         Stream.of(column(keyColumn).as("key")),
         Stream.of(rows.table().fieldNames()).map(KeyedTraining::column)).toArray(Column[]::new);
     Dataset<Row> sorted = sorted(data.toDF().select(columns), functions.col("key"));
     StructType given = sorted.schema();
+    KeyedTally tally = run.tally();
     Dataset<Row> nets = BinaryRows.map(sorted, schema(given.fields()[0]),
-        partition -> new KeyedTask(this, given, partition)).persist(StorageLevel.MEMORY_AND_DISK());
-    nets.count(); // a net is trained when its row is asked for: now
-    return new KeyedNets(nets, keyColumn);
+        partition -> new KeyedTask(this, given, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
+    // A net is trained when its row is asked for: now.
+    Column rows = functions.col("rows");
+    Column isNet = functions.col("error").isNull();
+    Row totals = nets.agg(functions.count(functions.lit(1)), functions.count_if(isNet),
+        functions.sum(rows), functions.sum(functions.when(isNet, rows))).head();
+    return new KeyedNets(nets, keyColumn, run.end(totals));
+  }
+
+  private static int slots(SparkContext sc) {
+    return Math.max(1, SparkInternals.taskSlots(sc).orElse(sc.defaultParallelism()));
   }
 
   /** The rows of a key in one task, one after another. */
   static Dataset<Row> sorted(Dataset<Row> table, Column... order) {
-    SparkContext sc = table.sparkSession().sparkContext();
-    int slots = SparkInternals.taskSlots(sc).orElse(sc.defaultParallelism());
+    int slots = slots(table.sparkSession().sparkContext());
     // With a number of its own, Spark does not unite small partitions: the work is not in the bytes.
-    return table.repartition(Math.max(1, slots) * TASKS_PER_SLOT, order[0])
+    return table.repartition(slots * TASKS_PER_SLOT, order[0])
         .sortWithinPartitions(order);
   }
 

@@ -85,6 +85,11 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
   }
 
   @Override
+  CaffeClassificationModel ofNet(CaffeModel net) {
+    return copyValues(new CaffeClassificationModel(uid(), net), ParamMap.empty());
+  }
+
+  @Override
   byte[] told(String asked) {
     return asked.equals("labels")
         ? Json.array(Arrays.asList(labels())).toString().getBytes(UTF_8) : null;

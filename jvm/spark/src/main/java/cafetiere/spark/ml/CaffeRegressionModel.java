@@ -64,6 +64,11 @@ public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
   }
 
   @Override
+  CaffeRegressionModel ofNet(CaffeModel net) {
+    return copyValues(new CaffeRegressionModel(uid(), net), ParamMap.empty());
+  }
+
+  @Override
   OutputColumns columns() {
     return columns(this, numbers > 1);
   }

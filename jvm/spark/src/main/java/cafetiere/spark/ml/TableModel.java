@@ -68,6 +68,19 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
     return nets.model(key, keyedColumns());
   }
 
+  /** A model of one net with the params of this one. */
+  abstract M ofNet(CaffeModel net);
+
+  /**
+   * With groupCol: the model of a key alone, which has what a model of one net has: its classes,
+   * {@link #exportOnnx}, and a path to be saved at.
+   */
+  public M modelOf(Object key) {
+    M model = ofNet(netOf(key).setBatchSize(TableTraining.BATCH_TO_PREDICT));
+    model.set(groupCol(), "");
+    return model;
+  }
+
   /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
     requireOneNet("caffeModel");
@@ -88,10 +101,19 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
     return new double[0];
   }
 
-  /** What the training did. */
+  /** What the training did; with groupCol, that of all keys. */
   public TrainingSummary summary() {
-    requireOneNet("summary");
-    return net.summary();
+    return nets == null ? net.summary() : TrainingSummary.fromJson(nets.told().summary());
+  }
+
+  /** The same as a JSON object: the fields of {@link TrainingSummary} in snake_case. */
+  public String result() {
+    return summary().toJson();
+  }
+
+  /** The events of the training, one JSON object a line; with groupCol, none once it was saved. */
+  public String events() {
+    return nets == null ? net.events() : nets.told().events();
   }
 
   /** Bytes in memory, by which a server of Spark Connect decides how long it keeps a model there. */
@@ -127,6 +149,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
   void requireOneNet(String what) {
     if (nets == null) return;
     throw new IllegalStateException(
-        "there is a net for each key of groupCol: nets() has of all what " + what + " has of one");
+        "there is a net for each key of groupCol: nets() has of all what " + what + " has of one, and"
+            + " modelOf(key) is the model of one");
   }
 }

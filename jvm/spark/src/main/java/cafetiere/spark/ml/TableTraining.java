@@ -43,7 +43,7 @@ final class TableTraining {
   static final String FLAGS = "FLAGS";
 
   private static final String ADAM_W = "AdamW";
-  private static final int BATCH_TO_PREDICT = 256;
+  static final int BATCH_TO_PREDICT = 256;
 
   private TableTraining() {}
 
@@ -170,7 +170,9 @@ final class TableTraining {
     }
     return new KeyedTraining(
         params.getGroupCol(), columns.schema(), Set.of(label, params.getWeightCol()),
-        options.toString()).train(data);
+        options.toString())
+        .train(data, params.getEvents(), params.getPricePerCoreHour(),
+            params.getMaxIter() > 0 ? 0 : params.getMaxEpochs());
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {

@@ -5,6 +5,7 @@ import cafetiere.core.CafetiereException;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.cost.AccountBook;
+import cafetiere.spark.cost.AccountEvent;
 import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvent;
@@ -18,13 +19,11 @@ import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Parts;
 import cafetiere.spark.ui.RunBoard;
 import cafetiere.spark.util.Json;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
-import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
@@ -188,26 +187,10 @@ public final class Run implements AutoCloseable {
 
   /** The account, as the run's last event and to the console. */
   private void tell(TrainingSummary summary) {
-    Account account = summary.account();
-    ObjectNode event = Json.object().put("event", "account").put("seconds", account.seconds());
-    event.put("cores", account.cores());
-    ObjectNode hours = event.putObject("core_hours");
-    account.coreHours().parts().forEach(hours::put);
-    if (account.ranks().size() > 1) addRanks(event.putArray("ranks"), account.ranks());
-    event.put("rows_given", summary.rowsGiven()).put("rows_skipped", summary.rowsSkipped());
-    event.put("rows_used", summary.rowsUsed());
-    if (account.pricePerCoreHour() > 0) event.put("cost", account.cost());
+    ObjectNode event = AccountEvent.of(summary.account(), summary.rowsGiven(), summary.rowsSkipped(),
+        summary.rowsUsed());
     events.accept(new RunEvent(id, attempts - 1, Long.MAX_VALUE, event.toString()));
-    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
-  }
-
-  private static void addRanks(ArrayNode all, List<Account.Rank> ranks) {
-    for (Account.Rank rank : ranks) {
-      String where = rank.executor().isEmpty() ? "" : ", executor " + rank.executor();
-      ObjectNode one = all.addObject().put("name", "rank " + rank.rank() + where);
-      ObjectNode hours = one.putObject("core_hours");
-      rank.coreHours().parts().forEach(hours::put);
-    }
+    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + summary.account().text());
   }
 
   /** What the run's time is written down in. */

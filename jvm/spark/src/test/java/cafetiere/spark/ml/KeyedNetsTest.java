@@ -11,10 +11,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
+import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.cost.Account;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.sql.Dataset;
@@ -22,6 +30,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -120,6 +129,76 @@ class KeyedNetsTest {
     assertTrue(assertThrows(IllegalArgumentException.class, () -> model.netOf("a gap"))
         .getMessage().contains("the label is missing"));
     assertThrows(IllegalArgumentException.class, () -> model.netOf("nowhere"));
+  }
+
+  @Test
+  void theModelOfAKeyStandsAlone(@TempDir Path folder) {
+    Dataset<Row> own = table.filter("shop = 'shop 7'");
+    CaffeClassificationModel one = model.modelOf("shop 7");
+    assertEquals("", one.getGroupCol());
+    assertArrayEquals(new String[] {"no", "yes"}, one.labels());
+    String[] outputs = {"id", "rawPrediction", "probability", "prediction", "predictedLabel"};
+    assertEquals(model.transform(own).selectExpr(outputs).orderBy("id").collectAsList(),
+        one.transform(own).selectExpr(outputs).orderBy("id").collectAsList());
+    one.exportOnnx(folder.resolve("one.onnx").toString());
+    assertTrue(Files.exists(folder.resolve("one.onnx")));
+    assertTrue(assertThrows(IllegalStateException.class, () -> model.exportOnnx("all.onnx"))
+        .getMessage().contains("modelOf(key)"));
+  }
+
+  @BothLines
+  @Test
+  void theTrainingIsAccountedFor(@TempDir Path folder) throws Exception {
+    CaffeClassificationModel fitted = keyed().setPricePerCoreHour(3)
+        .setEvents(folder.resolve("run").toString()).fit(table);
+    TrainingSummary summary = fitted.summary();
+    assertEquals("keys", summary.engine());
+    assertEquals(KEYS / 2 + 1, summary.keys());
+    assertEquals(3, summary.failedKeys());
+    assertEquals(1500, summary.rowsGiven());
+    assertEquals(21, summary.rowsSkipped());
+    assertEquals(List.of(1500L, 1500L, 1500L), summary.rowsPerEpoch());
+    Account account = summary.account();
+    assertEquals(account.seconds() * account.cores() / 3600, account.coreHours().total(),
+        0.02 * account.coreHours().total());
+    assertTrue(account.coreHours().computing() > 0 && account.coreHours().data() > 0, account.text());
+    assertEquals(3 * account.coreHours().total(), account.cost());
+    List<JsonNode> events = fitted.events().lines().map(Json::parse).toList();
+    JsonNode last = events.get(events.size() - 2);
+    assertEquals("keys", last.path("event").asText());
+    assertEquals(KEYS / 2 + 1 + 3, last.path("keys").asLong());
+    assertEquals(last.path("of"), last.path("tasks"));
+    assertEquals("account", events.get(events.size() - 1).path("event").asText());
+    assertEquals(fitted.events(), Files.readString(folder.resolve("run.jsonl")));
+    fitted.write().save(folder.resolve("model").toString());
+    assertEquals(fitted.result(),
+        CaffeClassificationModel.load(folder.resolve("model").toString()).result());
+  }
+
+  /** Keys of 2 to 10,000 rows. */
+  @Tag("long-run")
+  @Test
+  void twentyRandomKeysHaveTheNetsOfTheirRowsAlone() {
+    Random random = new Random();
+    long seed = random.nextLong();
+    random.setSeed(seed);
+    String sizes = IntStream.range(0, 60)
+        .mapToObj(key -> "(" + key + ", " + Math.round(2 * Math.pow(5000, random.nextDouble())) + ")")
+        .collect(Collectors.joining(", "));
+    Dataset<Row> rows = spark.sql("SELECT key, explode(sequence(1, size)) i FROM VALUES " + sizes + " t(key, size)")
+        .selectExpr("key", "i id", "hash(key, i) % 100 a", "concat('c', hash(i, key) % 7) city",
+            "if(i <= 2, i % 2 = 0, hash(key, i) % 100 + hash(i) % 30 > 0) answer").cache();
+    CaffeClassifier learner = new CaffeClassifier().setFeaturesCols("a", "city").setLabelCol("answer")
+        .setIdCol("id").setLayers(8).setBatchSize(32).setMaxEpochs(2);
+    Dataset<Row> trained = learner.copy(ParamMap.empty()).setGroupCol("key")
+        .fit(rows.repartition(1 + random.nextInt(9))).nets().cache();
+    for (int i = 0; i < 20; i++) {
+      int key = random.nextInt(60);
+      Row net = trained.filter("key = " + key).first();
+      byte[] alone = learner.setNumWorkers(1).fit(rows.filter("key = " + key).repartition(2))
+          .caffeModel().weights();
+      assertArrayEquals(alone, net.<byte[]>getAs("weights"), "seed " + seed + ", key " + key);
+    }
   }
 
   private static String error(String shop) {

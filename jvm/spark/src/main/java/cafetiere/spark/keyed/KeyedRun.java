@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.keyed;
+
+import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.cost.Account;
+import cafetiere.spark.cost.AccountEvent;
+import cafetiere.spark.cost.CoreHours;
+import cafetiere.spark.events.EventFiles;
+import cafetiere.spark.events.ProgressLine;
+import cafetiere.spark.events.RunEvent;
+import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.gauges.RunGauges;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Row;
+
+/** A fit of the nets of keys, as its user sees it: progress, events, summary and account. */
+final class KeyedRun implements AutoCloseable {
+  static final String ENGINE = "keys";
+  private static final int MAX_EVENTS = 20_000;
+
+  private final long start = System.nanoTime();
+  private final Report report;
+  private final int slots;
+  private final int tasks;
+  private final KeyedTally tally;
+  private final KeyedTimes times;
+  private final ProgressLine progress = new ProgressLine(System.err, System.console() != null);
+  private final EventFiles files;
+  private final RunEvents events;
+  private final long begun;
+  private long sequence;
+
+  /**
+   * What is told, and how.
+   *
+   * @param events path prefix of the files of events, "" for none
+   * @param pricePerCoreHour 0 where none is known
+   * @param epochs of each net; 0 where their number depends on a key's rows
+   */
+  record Report(String events, double pricePerCoreHour, int epochs) {}
+
+  /** Begins; {@code slots} tasks train at a time, {@code tasks} in all. */
+  KeyedRun(SparkContext sc, Report report, int slots, int tasks) {
+    this.report = report;
+    this.slots = slots;
+    this.tasks = tasks;
+    this.tally = KeyedTally.of(sc);
+    this.files = new EventFiles(report.events(), sc.hadoopConfiguration());
+    RunGauges gauges = new RunGauges();
+    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
+      files.write(event);
+      gauges.show(event);
+    });
+    files.startFrom(0);
+    this.times = new KeyedTimes(sc, this::tell);
+    this.begun = System.nanoTime();
+  }
+
+  /** Where the tasks count. */
+  KeyedTally tally() {
+    return tally;
+  }
+
+  /** A task has ended. */
+  private void tell() {
+    long keys = tally.keys().value();
+    double seconds = since(begun);
+    hear(Json.object().put("event", "keys").put("keys", keys).put("tasks", tally.tasks().value())
+        .put("of", tasks).put("seconds", seconds).put("keys_per_s", keys / seconds));
+  }
+
+  private synchronized void hear(ObjectNode event) {
+    events.accept(new RunEvent(ENGINE, 0, ++sequence, event.toString()));
+  }
+
+  /**
+   * Ends.
+   *
+   * @param totals keys, nets, rows, rows of keys that have a net
+   */
+  KeyedNets.Told end(Row totals) {
+    double training = since(begun);
+    times.close();
+    long keys = totals.getLong(0);
+    long nets = totals.getLong(1);
+    long rows = totals.isNullAt(2) ? 0 : totals.getLong(2);
+    long used = totals.isNullAt(3) ? 0 : totals.getLong(3);
+    ObjectNode told = Json.object().put("engine", ENGINE).put("attempts", 1).put("ranks", slots)
+        .put("executors", times.executors()).put("rows_given", used).put("rows_skipped", rows - used)
+        .put("keys", nets).put("failed_keys", keys - nets).put("seconds", training)
+        .put("rows_per_s", used * report.epochs() / training).put("fit_seconds", since(start));
+    ArrayNode epochs = told.putArray("rows_per_epoch");
+    for (int epoch = 0; epoch < report.epochs(); epoch++) epochs.add(used);
+    Account account = account();
+    TrainingSummary summary = TrainingSummary.fromJson(told.toString()).with(account);
+    hear(AccountEvent.of(account, used, rows - used, summary.rowsUsed()));
+    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
+    return new KeyedNets.Told(summary.toJson(), events.jsonLines());
+  }
+
+  private Account account() {
+    double wall = since(start);
+    Map<String, Double> seconds = new HashMap<>();
+    double computing = tally.seconds().value();
+    seconds.put("computing", computing);
+    seconds.put("network", times.networkSeconds());
+    seconds.put("data", Math.max(0, times.taskSeconds() - computing - times.networkSeconds()));
+    seconds.put("lost", times.lostSeconds());
+    seconds.put("starting", slots * (begun - start) / 1e9);
+    double busy = seconds.values().stream().mapToDouble(Double::doubleValue).sum();
+    seconds.put("idle", Math.max(0, slots * wall - busy));
+    return new Account(wall, slots, report.pricePerCoreHour(), CoreHours.of(1, seconds), List.of());
+  }
+
+  private static double since(long nanos) {
+    return (System.nanoTime() - nanos) / 1e9;
+  }
+
+  @Override
+  public void close() {
+    times.close();
+    files.close();
+    progress.finish();
+  }
+}
