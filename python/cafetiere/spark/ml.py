@@ -86,6 +86,11 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
 
         return CaffeModel(self._java_obj.netOf(key))
 
+    def modelOf(self, key):
+        """With groupCol: the model of a key alone, which can be exported and saved by itself."""
+        refuse("modelOf", "there is one net for all rows")
+        return type(self)(self._java_obj.modelOf(key))
+
     @property
     def caffeModel(self):
         """A copy of the net, a CaffeModel; the encoding of the columns is its first layer."""
@@ -105,8 +110,11 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
 
     @property
     def summary(self) -> TrainingSummary:
-        """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        net = RemoteNet(self) if is_remote() else self._java_obj.caffeModel()
+        """What the training did: steps, rows given and used, seconds, sha256 and more.
+
+        With groupCol, that of all keys.
+        """
+        net = RemoteNet(self) if is_remote() else self._java_obj
         return TrainingSummary.from_json(net.result()).told_by(net)
 
 

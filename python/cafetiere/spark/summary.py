@@ -139,6 +139,8 @@ class TrainingSummary:
     members_at_end: int
     views: int
     partitions: list[Partition]
+    keys: int
+    failed_keys: int
     account: Account
     early_stopping: EarlyStopping
 
