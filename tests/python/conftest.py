@@ -40,13 +40,13 @@ def interruptible():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="session")
-def spark():
+def new_session(master="local-cluster[2,1,1024]"):
+    """A session on real executors; a test's program may start one of its own."""
     from cafetiere.spark import session_builder
 
-    session = (
+    return (
         session_builder()
-        .master("local-cluster[2,1,1024]")
+        .master(master)
         .config("spark.executor.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -56,6 +56,11 @@ def spark():
         .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1")
         .getOrCreate()
     )
+
+
+@pytest.fixture(scope="session")
+def spark():
+    session = new_session()
     yield session
     session.stop()
 

@@ -28,17 +28,17 @@ ROWS = 1000
 FEATURES = ["age", "visits", "city", "born", "seen"]
 
 
-def visitors():
+def visitors(rows=ROWS):
     """The rows by column; doors.c makes the same."""
     day, moment = datetime.date(1990, 1, 1), datetime.datetime(2020, 9, 13, tzinfo=UTC)
     return {
-        "age": [None if i % 9 == 0 else i % 71 + 0.25 for i in range(ROWS)],
-        "visits": [None if i % 11 == 0 else i % 13 for i in range(ROWS)],
-        "city": [None if i % 7 == 0 else f"city é {i % 23}" for i in range(ROWS)],
-        "born": [None if i % 5 == 0 else day + datetime.timedelta(i) for i in range(ROWS)],
+        "age": [None if i % 9 == 0 else i % 71 + 0.25 for i in range(rows)],
+        "visits": [None if i % 11 == 0 else i % 13 for i in range(rows)],
+        "city": [None if i % 7 == 0 else f"city é {i % 23}" for i in range(rows)],
+        "born": [None if i % 5 == 0 else day + datetime.timedelta(i) for i in range(rows)],
         "seen": [
             None if i % 6 == 0 else moment + datetime.timedelta(hours=i, microseconds=123)
-            for i in range(ROWS)
+            for i in range(rows)
         ],
     }
 
