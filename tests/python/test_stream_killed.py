@@ -19,6 +19,8 @@ from test_doors import FEATURES, visitors
 from cafetiere import tables
 from cafetiere.spark.ml import CaffeClassifier
 
+pytestmark = pytest.mark.long  # run by ./test faults
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = 20  # and ten batches: the last one compacts the sink's log
 IN_A_FILE = 150

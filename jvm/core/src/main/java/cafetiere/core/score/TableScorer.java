@@ -40,8 +40,7 @@ public final class TableScorer extends Handle {
    *
    * @param net text of the prototxt, as the model's {@code caffeModel().getNet()} has it
    * @param weights a caffemodel
-   * @param columns those to learn from, with the types that they had in training; a column that is not
-   *     among them is one whose cells are missing
+   * @param columns all that were learned from, with the types that they had in training
    * @param output the blob that is the score; "" if the net ends in one alone
    */
   public TableScorer(String net, byte[] weights, Map<String, CellType> columns, String output) {
