@@ -33,15 +33,16 @@ class Cafetiere:
 
     def fit(self, x, y):
         """Learns rows x with the labels y."""
-        columns = {**self._columns(x), "y": y.tolist()}
+        columns = {**self.columns(x), "y": y.tolist()}
         self.model, _ = tables.fit(columns, "y", classes=self.classes, **self.options)
 
     def predict(self, x):
         """The labels of rows."""
-        return np.array([float(value) for value in self.model.predict(self._columns(x))[0]])
+        return np.array([float(value) for value in self.model.predict(self.columns(x))[0]])
 
     @staticmethod
-    def _columns(x):
+    def columns(x):
+        """Rows as tables.fit() takes them."""
         return {f"c{i}": column.tolist() for i, column in enumerate(x.T)}
 
 

@@ -3,7 +3,9 @@
 
 import datetime
 import json
+import pathlib
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from cafetiere._library import call_for_bytes
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "tables"))
 
 ROWS = 1000
 DAY = datetime.date(1999, 11, 20)
@@ -36,6 +39,7 @@ def table(seed, cities=60):
             + datetime.timedelta(seconds=drawn.randrange(30 * 86400), microseconds=1)
         ),
         "zone": column(lambda: drawn.randrange(12)),
+        "member": column(lambda: drawn.random() < 0.3),
     }
     columns["score"] = [(age or 50) * 1.5 + drawn.gauss(0, 1) for age in columns["age"]]
     columns["buys"] = [
@@ -46,18 +50,24 @@ def table(seed, cities=60):
 
 
 def inputs(model, columns):
-    """What a model's inputs take of a table: arrays of one column, as their types say."""
+    """What a model's inputs take of a table: arrays of a row for each cell, as their types say."""
     feeds = {}
     for given in model.get_inputs():
-        cells = columns[given.name]
+        width = given.shape[1]
+        rows = [
+            [cell] if isinstance(cell, str) or not hasattr(cell, "__len__") else list(cell)
+            for cell in columns[given.name]
+        ]
+        rows = [row + [None] * (width - len(row)) for row in rows]
         if given.type == "tensor(string)":
-            values = np.array(["" if cell is None else str(cell) for cell in cells], object)
+            texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+            feeds[given.name] = np.array(texts, object)
         elif given.type == "tensor(int64)":
-            unit = "us" if isinstance(next(filter(None, cells)), datetime.datetime) else "D"
-            values = np.array(cells, f"datetime64[{unit}]").astype(np.int64)
+            first = next(filter(None, columns[given.name]))
+            unit = "us" if isinstance(first, datetime.datetime) else "D"
+            feeds[given.name] = np.array(rows, f"datetime64[{unit}]").astype(np.int64)
         else:
-            values = np.array(cells, np.float64)  # None becomes NaN
-        feeds[given.name] = values[:, None]
+            feeds[given.name] = np.array(rows, np.float64)  # None becomes NaN
     return feeds
 
 
@@ -82,7 +92,7 @@ def test_raw_rows_give_the_same_classes(members, tmp_path):
     scorer = session(tmp_path / "model.onnx")
     kinds = {given.name: given.type for given in scorer.get_inputs()}
     assert kinds == {
-        **dict.fromkeys(["age", "income", "score"], "tensor(double)"),
+        **dict.fromkeys(["age", "income", "score", "member"], "tensor(double)"),
         **dict.fromkeys(["city", "paid", "zone"], "tensor(string)"),
         **dict.fromkeys(["since", "at"], "tensor(int64)"),
     }
@@ -137,6 +147,40 @@ def test_several_labels(tmp_path):
     assert same_numbers(learned, others, tmp_path / "model.onnx")
 
 
+@pytest.mark.parametrize(
+    ("learner", "label", "output"),
+    [
+        ("CaffeClassifier", "member", "probability"),
+        ("CaffeRegressor", "array(a, place[1])", "prediction"),
+    ],
+)
+def test_arrays_and_vectors_of_spark(learner, label, output, spark, tmp_path):
+    from pyspark.ml.functions import array_to_vector
+
+    from cafetiere.spark import ml
+
+    table = spark.range(ROWS).selectExpr(
+        "id % 13 a",
+        "id % 3 = 0 member",
+        "if(id % 7 = 0, null, id % 2 = 0) paid",
+        "if(id % 9 = 0, null, array(id % 5, if(id % 4 = 1, double('NaN'), id), id / 1000)) sizes",
+        "array(id % 6, id / 2) place",
+        "if(id % 8 = 0, null, array(id % 10, id % 12)) kinds",
+    )
+    table = table.selectExpr("*", f"{label} label").withColumn("place", array_to_vector("place"))
+    names = ["paid", "sizes", "place", "kinds"]
+    learned = getattr(ml, learner)(
+        featuresCols=names, categoricalCols=["kinds"], idCol="", numWorkers=1, maxEpochs=3
+    ).fit(table)
+    learned.exportOnnx((tmp_path / "model.onnx").as_uri())
+    scorer = session(tmp_path / "model.onnx")
+    rows = learned.transform(table).collect()
+    feeds = inputs(scorer, {name: [row[name] for row in rows] for name in names})
+    assert feeds["sizes"].shape == (ROWS, 3) and feeds["kinds"].shape == (ROWS, 2)
+    (values,) = scorer.run([output], feeds)
+    assert np.allclose(values, [row[output] for row in rows], rtol=1e-5, atol=1e-5)
+
+
 def test_an_embedding_that_ended_as_posterior_means(tmp_path):
     drawn = random.Random(3)
 
@@ -148,6 +192,27 @@ def test_an_embedding_that_ended_as_posterior_means(tmp_path):
     learned, _ = tables.fit(places(6000), "label", epochs=2)
     assert "posterior {" in learned.net
     assert same_numbers(learned, places(ROWS), tmp_path / "model.onnx")
+
+
+def test_the_generated_table_of_the_benches(tmp_path):
+    import generated
+
+    (columns, _), (others, _) = generated.generate(20_000, generated.places_of(20_000))
+    learned, _ = tables.fit(columns, "label", epochs=2)
+    assert "posterior {" in learned.net
+    assert same_numbers(learned, others, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes"])
+def test_small_tables_of_the_benches(name, tmp_path):
+    pytest.importorskip("sklearn", reason="needs scikit-learn, which ./test mlflow has")
+    import small
+
+    load, classes = small.TABLES[name]
+    x, y = load(return_X_y=True)
+    learner = small.Cafetiere(classes)
+    learner.fit(x[::2], y[::2])
+    assert same_numbers(learner.model, learner.columns(x[1::2]), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("year", [1899, 1900, 1969, 1999, 2000, 2001, 2003, 2004, 2100])
@@ -236,12 +301,7 @@ def test_lists_of_texts_are_summed_and_exported(tmp_path):
     assert learned.predict({"words": turned})[0] == said
     learned.export_onnx(tmp_path / "model.onnx")
     scorer = session(tmp_path / "model.onnx")
-    (given,) = scorer.get_inputs()
-    rows = np.full((ROWS, given.shape[1]), "", object)
-    for row, cell in zip(rows, lists, strict=True):
-        texts = [text for text in cell or () if text]
-        row[: len(texts)] = texts
-    assert scorer.run(["predictedLabel"], {"words": rows})[0].tolist() == said
+    assert scorer.run(["predictedLabel"], inputs(scorer, columns))[0].tolist() == said
 
 
 @pytest.mark.parametrize("colours", [(), (3,)])
