@@ -50,8 +50,8 @@ MORE_PLACES = {
     "shards": {"submit/SubmittedRun.java", "submit/Flags.java"},
     # Of ranks that must all be there, tables are opened once they can be.
     "engine": {"submit/SubmittedRun.java"},
-    # An accuracy is a row's own where rows are alone.
-    "batchSize": {"submit/SubmittedRun.java"},
+    # An accuracy is a row's own where rows are alone. In training it is a field of the solver.
+    "batchSize": {"submit/SubmittedRun.java", "plan/SolverSettings.java"},
     "survivors": {"preflight/Preflight.java"},
     # CheckpointFolder asks for Spark's setting of the same name.
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
