@@ -13,18 +13,25 @@ ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = """
 import sys
 from cafetiere.spark import session_builder
-from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier
+from cafetiere.spark.ml import (
+    CaffeClassificationModel, CaffeClassifier, CaffeRegressionModel, CaffeRegressor)
 
 spark = session_builder().master("local[1]").config("spark.ui.enabled", False).getOrCreate()
 cells = ["id", "id % 7 visits", "if(id % 3 = 0, 'Oslo', 'Bath') city", "id % 2 label"]
 table = spark.range(300).selectExpr(*cells)
-for place, key, features in (("whole", "", ["visits", "city"]), ("keyed", "city", ["visits"])):
+classes = (CaffeClassifier, CaffeClassificationModel)
+numbers = (CaffeRegressor, CaffeRegressionModel)
+for place, (learner, kind), key, features in (
+    ("whole", classes, "", ["visits", "city"]), ("keyed", classes, "city", ["visits"]),
+    ("numbers", numbers, "", ["visits", "city"]),
+):
     if sys.argv[1] == "save":
         options = {"labelCol": "label", "idCol": "id", "maxEpochs": 2, "groupCol": key}
-        CaffeClassifier(featuresCols=features, **options).fit(table).write().save(place)
-    model = CaffeClassificationModel.load(place)
-    for row in model.transform(table).orderBy("id").collect():
-        print("row", place, row.id, row.prediction, row.probability)
+        learner(featuresCols=features, **options).fit(table).write().save(place)
+    model = kind.load(place)
+    print("row", place, model.summary.rows_given, model.summary.rows_used)
+    for row in model.transform(table).drop("visits", "city", "label").orderBy("id").collect():
+        print("row", place, *row)
 """
 
 
@@ -47,5 +54,6 @@ def rows_of(venv, what, folder):
 @pytest.mark.parametrize(("first", "other"), [(".venv", ".venv35"), (".venv35", ".venv")])
 def test_the_other_line_predicts_the_same(first, other, tmp_path):
     saved = rows_of(first, "save", tmp_path)
-    assert len(saved) == 600
+    assert len(saved) == 903
+    assert "row keyed 300 600" in saved
     assert rows_of(other, "load", tmp_path) == saved

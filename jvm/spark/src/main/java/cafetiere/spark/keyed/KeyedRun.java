@@ -34,6 +34,7 @@ final class KeyedRun implements AutoCloseable {
   private final EventFiles files;
   private final RunEvents events;
   private final long begun;
+  private long ended; // tasks
   private long sequence;
 
   /**
@@ -67,11 +68,13 @@ final class KeyedRun implements AutoCloseable {
     return tally;
   }
 
-  /** A task has ended. */
+  /** A task has ended, one that trains or another. */
   private void tell() {
+    if (tally.tasks().value() == ended) return;
+    ended = tally.tasks().value();
     long keys = tally.keys().value();
     double seconds = since(begun);
-    hear(Json.object().put("event", "keys").put("keys", keys).put("tasks", tally.tasks().value())
+    hear(Json.object().put("event", "keys").put("keys", keys).put("tasks", ended)
         .put("of", tasks).put("seconds", seconds).put("keys_per_s", keys / seconds));
   }
 

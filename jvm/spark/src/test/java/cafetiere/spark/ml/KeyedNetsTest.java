@@ -168,6 +168,9 @@ class KeyedNetsTest {
     assertEquals("keys", last.path("event").asText());
     assertEquals(KEYS / 2 + 1 + 3, last.path("keys").asLong());
     assertEquals(last.path("of"), last.path("tasks"));
+    List<Long> tasks = events.stream().filter(event -> event.has("tasks"))
+        .map(event -> event.path("tasks").asLong()).toList();
+    assertEquals(tasks.stream().distinct().sorted().toList(), tasks);
     assertEquals("account", events.get(events.size() - 1).path("event").asText());
     assertEquals(fitted.events(), Files.readString(folder.resolve("run.jsonl")));
     fitted.write().save(folder.resolve("model").toString());
