@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// The result's keys that become cards, in this order, with their captions.
 constexpr std::pair<const char*, const char*> kCards[] = {{"accuracy", "accuracy"},
+                                                          {"keys", "keys with a net"},
                                                           {"loss", "training loss"},
                                                           {"steps", "steps"},
                                                           {"epochs", "epochs"},
@@ -47,6 +48,7 @@ struct RunHistory {
   std::optional<Account> account;
   RankHistory ranks;
   std::string explained;
+  std::vector<KeysTrained> keys;
   TestNames names;
 
   void add(const Progress& p) {
@@ -60,6 +62,7 @@ struct RunHistory {
   void add(const LogMessage& m) { messages.push_back(m); }
   void add(const Account& a) { account = a; }
   void add(const Explained& e) { explained = e.text; }
+  void add(const KeysTrained& k) { keys.push_back(k); }
 
  private:
   void add_outputs(const std::string& prefix, int64_t step, const NamedValues& outputs) {
@@ -107,6 +110,12 @@ Chart chart_of(std::string title, std::string y_label, const std::map<std::strin
   return chart;
 }
 
+std::string keys_chart(const std::vector<KeysTrained>& told) {
+  ChartSeries series{"keys", {{0, 0}}, false};
+  for (const KeysTrained& k : told) series.points.push_back({k.seconds, double(k.keys)});
+  return render_chart({"Keys", "seconds", "keys", {std::move(series)}});
+}
+
 std::string charts(const RunHistory& history) {
   std::string html;
   if (!history.losses.empty()) html += render_chart(chart_of("Loss", "loss", history.losses));
@@ -125,6 +134,7 @@ std::string charts(const RunHistory& history) {
     html += render_chart(
         {"Learning rate", "step", "learning rate", {series_of("lr", history.lr, false)}});
   }
+  if (!history.keys.empty()) html += keys_chart(history.keys);
   return html + rank_charts(history.ranks);
 }
 
@@ -163,17 +173,6 @@ std::string format_value(std::string_view key, const Json& value) {
   return text;
 }
 
-std::string cards(const Json& result) {
-  std::string html;
-  for (const auto& [key, caption] : kCards) {
-    const auto it = result.find(key);
-    if (it == result.end()) continue;
-    html += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span></div>\n",
-                        escape_html(format_value(key, *it)), caption);
-  }
-  return html;
-}
-
 /// Fields that do not apply to a run are 0 or empty, or objects of such and of answers nobody asked for.
 bool applies(const Json& value) {
   if (value.is_object()) {
@@ -183,6 +182,17 @@ bool applies(const Json& value) {
   if (value.is_number()) return value.get<double>() != 0;
   if (value.is_string()) return !value.get_ref<const std::string&>().empty();
   return !value.empty();  // null is empty, a boolean is not
+}
+
+std::string cards(const Json& result) {
+  std::string html;
+  for (const auto& [key, caption] : kCards) {
+    const auto it = result.find(key);
+    if (it == result.end() || !applies(*it)) continue;
+    html += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span></div>\n",
+                        escape_html(format_value(key, *it)), caption);
+  }
+  return html;
 }
 
 /// What the cards do not show.

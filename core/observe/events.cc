@@ -57,6 +57,11 @@ Json encode(const Account& e) {
 
 Json encode(const Explained& e) { return {{"event", "explained"}, {"text", e.text}}; }
 
+Json encode(const KeysTrained& k) {
+  return {{"event", "keys"}, {"keys", k.keys},       {"tasks", k.tasks},
+          {"of", k.of},      {"seconds", k.seconds}, {"keys_per_s", k.keys_per_s}};
+}
+
 double as_number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -153,8 +158,12 @@ Result<Event> parse_event(std::string_view json_text) {
   if (kind == "log") return Event(decode_log(json));
   if (kind == "account") return Event(decode_account(json));
   if (kind == "explained") return Event(Explained{text(json, "text")});
-  return invalid_argument(
-      fmt::format("unknown event '{}': expected progress, test, log, account or explained", kind));
+  if (kind == "keys") {
+    return Event(KeysTrained{integer(json, "keys"), integer(json, "tasks"), integer(json, "of"),
+                             number(json, "seconds"), number(json, "keys_per_s")});
+  }
+  return invalid_argument(fmt::format(
+      "unknown event '{}': expected progress, test, log, account, explained or keys", kind));
 }
 
 std::string TestNames::of(const std::string& net) {
@@ -167,6 +176,7 @@ void EventSink::send(const Event& event) {
   if (const auto* t = std::get_if<TestResult>(&event)) return test(*t);
   if (const auto* a = std::get_if<Account>(&event)) return account(*a);
   if (const auto* e = std::get_if<Explained>(&event)) return explained(*e);
+  if (const auto* k = std::get_if<KeysTrained>(&event)) return keys(*k);
   log(std::get<LogMessage>(event));
 }
 
@@ -188,6 +198,10 @@ void Broadcast::account(const Account& event) {
 
 void Broadcast::explained(const Explained& event) {
   for (const auto& sink : sinks_) sink->explained(event);
+}
+
+void Broadcast::keys(const KeysTrained& event) {
+  for (const auto& sink : sinks_) sink->keys(event);
 }
 
 }  // namespace cafetiere

@@ -75,7 +75,16 @@ struct Account {
   std::vector<RankAccount> ranks = {};  ///< may be empty
 };
 
-using Event = std::variant<Progress, TestResult, LogMessage, Account, Explained>;
+/// How far a training of a net for each key is.
+struct KeysTrained {
+  int64_t keys = 0;       ///< that have ended, with a net or without
+  int64_t tasks = 0;      ///< that have ended
+  int64_t of = 0;         ///< of so many
+  double seconds = 0;     ///< since the training began
+  double keys_per_s = 0;  ///< over all of it
+};
+
+using Event = std::variant<Progress, TestResult, LogMessage, Account, Explained, KeysTrained>;
 
 /// One JSON object without a line end, as include/cafetiere/c_api.h documents it. Numbers that JSON
 /// cannot hold (NaN, infinity) become null.
@@ -103,6 +112,7 @@ class EventSink {
   virtual void log(const LogMessage&) {}
   virtual void account(const Account&) {}
   virtual void explained(const Explained&) {}
+  virtual void keys(const KeysTrained&) {}
 
   /// Calls the function for this kind of event.
   void send(const Event& event);
@@ -118,6 +128,7 @@ class Broadcast : public EventSink {
   void log(const LogMessage& event) override;
   void account(const Account& event) override;
   void explained(const Explained& event) override;
+  void keys(const KeysTrained& event) override;
 
  private:
   std::vector<std::unique_ptr<EventSink>> sinks_;

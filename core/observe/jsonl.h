@@ -21,6 +21,7 @@ class JsonlSink : public EventSink {
   void log(const LogMessage& event) override { write(event); }
   void account(const Account& event) override { write(event); }
   void explained(const Explained& event) override { write(event); }
+  void keys(const KeysTrained& event) override { write(event); }
 
  private:
   explicit JsonlSink(EventFile file) : file_(std::move(file)) {}

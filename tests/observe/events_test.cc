@@ -44,6 +44,16 @@ TEST(Events, AnExplanationComesBack) {
   EXPECT_EQ(std::get<Explained>(back).text, "a\nb");
 }
 
+TEST(Events, KeysComeBack) {
+  const KeysTrained told{.keys = 12, .tasks = 3, .of = 16, .seconds = 1.5, .keys_per_s = 8};
+  const auto back = std::get<KeysTrained>(parse_event(to_json(told)).value());
+  EXPECT_EQ(back.keys, 12);
+  EXPECT_EQ(back.tasks, 3);
+  EXPECT_EQ(back.of, 16);
+  EXPECT_EQ(back.seconds, 1.5);
+  EXPECT_EQ(back.keys_per_s, 8);
+}
+
 TEST(Events, ProgressHasTheDocumentedForm) {
   Progress p;
   p.step = 3;

@@ -138,6 +138,18 @@ TEST(Report, TellsWhatTheRunSetOutToDo) {
   EXPECT_THAT(*html, HasSubstr("<pre>conv1 &lt;1 x 1&gt;</pre>"));
 }
 
+TEST(Report, ShowsHowKeysWereTrained) {
+  const std::string events = to_json(KeysTrained{.keys = 10, .tasks = 1, .of = 2, .seconds = 1}) +
+                             "\n" +
+                             to_json(KeysTrained{.keys = 25, .tasks = 2, .of = 2, .seconds = 2});
+  const auto html = render_report(events + "\n", R"({"keys": 24, "failed_keys": 1, "loss": 0})");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<b>24</b><span>keys with a net</span>"));
+  EXPECT_THAT(*html, HasSubstr("<th>failed keys</th><td>1</td>"));
+  EXPECT_THAT(*html, HasSubstr(">Keys<"));
+  EXPECT_THAT(*html, Not(HasSubstr("training loss")));
+}
+
 TEST(Report, NeedsNoScriptAndNoNetwork) {
   const auto html = render_report(progress(1, 2), "{}");
   EXPECT_THAT(*html, Not(HasSubstr("<script")));

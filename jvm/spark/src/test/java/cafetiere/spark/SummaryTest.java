@@ -41,7 +41,7 @@ class SummaryTest {
   @Test
   void itHasTheSameFieldsForEachEngine() {
     Map<String, JsonNodeType> fields = fields("barrier");
-    assertEquals(29, fields.size(), fields.toString());
+    assertEquals(31, fields.size(), fields.toString());
     assertEquals(fields, fields("survivors"));
     assertEquals(fields, fields("rounds"));
   }

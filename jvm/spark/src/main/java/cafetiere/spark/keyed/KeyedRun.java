@@ -10,12 +10,14 @@ import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
 import cafetiere.spark.gauges.RunGauges;
+import cafetiere.spark.ui.RunBoard;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Row;
 
@@ -25,40 +27,35 @@ final class KeyedRun implements AutoCloseable {
   private static final int MAX_EVENTS = 20_000;
 
   private final long start = System.nanoTime();
-  private final Report report;
+  private final KeyedReport report;
   private final int slots;
   private final int tasks;
   private final KeyedTally tally;
   private final KeyedTimes times;
   private final ProgressLine progress = new ProgressLine(System.err, System.console() != null);
   private final EventFiles files;
+  private final RunBoard board;
   private final RunEvents events;
   private final long begun;
   private long ended; // tasks
   private long sequence;
 
-  /**
-   * What is told, and how.
-   *
-   * @param events path prefix of the files of events, "" for none
-   * @param pricePerCoreHour 0 where none is known
-   * @param epochs of each net; 0 where their number depends on a key's rows
-   */
-  record Report(String events, double pricePerCoreHour, int epochs) {}
-
   /** Begins; {@code slots} tasks train at a time, {@code tasks} in all. */
-  KeyedRun(SparkContext sc, Report report, int slots, int tasks) {
+  KeyedRun(SparkContext sc, KeyedReport report, int slots, int tasks) {
     this.report = report;
     this.slots = slots;
     this.tasks = tasks;
     this.tally = KeyedTally.of(sc);
     this.files = new EventFiles(report.events(), sc.hadoopConfiguration());
+    files.startFrom(0);
+    String id = UUID.randomUUID().toString().substring(0, 8);
+    this.board = new RunBoard(sc, id, "a net for each key", report.owner());
     RunGauges gauges = new RunGauges();
     this.events = new RunEvents(MAX_EVENTS, progress, event -> {
       files.write(event);
       gauges.show(event);
+      board.tell(event);
     });
-    files.startFrom(0);
     this.times = new KeyedTimes(sc, this::tell);
     this.begun = System.nanoTime();
   }
@@ -103,8 +100,14 @@ final class KeyedRun implements AutoCloseable {
     Account account = account();
     TrainingSummary summary = TrainingSummary.fromJson(told.toString()).with(account);
     hear(AccountEvent.of(account, used, rows - used, summary.rowsUsed()));
+    board.end(summary.toJson());
     progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
     return new KeyedNets.Told(summary.toJson(), events.jsonLines());
+  }
+
+  /** Ends otherwise. */
+  void fail(Throwable why) {
+    board.fail(why);
   }
 
   private Account account() {
@@ -130,5 +133,6 @@ final class KeyedRun implements AutoCloseable {
     times.close();
     files.close();
     progress.finish();
+    board.close();
   }
 }

@@ -56,18 +56,21 @@ public record KeyedTraining(
             .map(nearest -> ": did you mean '" + nearest + "'?").orElse("")));
   }
 
-  /**
-   * Trains all keys, and keeps what comes of it in the cluster's memory and disks.
-   *
-   * @param events path prefix of the files of events, "" for none
-   * @param pricePerCoreHour for the account; 0 where none is known
-   * @param epochs of each net; 0 where its number depends on a key's rows
-   */
-  public KeyedNets train(Dataset<?> data, String events, double pricePerCoreHour, int epochs) {
-    int slots = slots(data.sparkSession().sparkContext());
-    try (KeyedRun run = new KeyedRun(data.sparkSession().sparkContext(),
-        new KeyedRun.Report(events, pricePerCoreHour, epochs), slots, slots * TASKS_PER_SLOT)) {
+  /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */
+  public KeyedNets train(Dataset<?> data, KeyedReport report) {
+    SparkContext sc = data.sparkSession().sparkContext();
+    int slots = slots(sc);
+    try (KeyedRun begun = new KeyedRun(sc, report, slots, slots * TASKS_PER_SLOT)) {
+      return trained(data, begun);
+    }
+  }
+
+  private KeyedNets trained(Dataset<?> data, KeyedRun run) {
+    try {
       return train(data, run);
+    } catch (Throwable e) {
+      run.fail(e);
+      throw e;
     }
   }
 

@@ -12,6 +12,7 @@ import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.keyed.KeyedParams;
+import cafetiere.spark.keyed.KeyedReport;
 import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.plan.GivenNet;
 import cafetiere.spark.plan.Parallelism;
@@ -171,8 +172,8 @@ final class TableTraining {
     return new KeyedTraining(
         params.getGroupCol(), columns.schema(), Set.of(label, params.getWeightCol()),
         options.toString())
-        .train(data, params.getEvents(), params.getPricePerCoreHour(),
-            params.getMaxIter() > 0 ? 0 : params.getMaxEpochs());
+        .train(data, new KeyedReport(params.uid(), params.getEvents(), params.getPricePerCoreHour(),
+            params.getMaxIter() > 0 ? 0 : params.getMaxEpochs()));
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {

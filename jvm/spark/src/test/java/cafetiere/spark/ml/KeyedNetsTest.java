@@ -8,10 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.connect.RunReport;
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -21,6 +23,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.spark.ml.linalg.Vector;
@@ -32,6 +35,7 @@ import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** One net per key. */
@@ -147,6 +151,7 @@ class KeyedNetsTest {
   }
 
   @BothLines
+  @Timeout(value = 60, unit = TimeUnit.SECONDS)
   @Test
   void theTrainingIsAccountedFor(@TempDir Path folder) throws Exception {
     CaffeClassificationModel fitted = keyed().setPricePerCoreHour(3)
@@ -172,10 +177,18 @@ class KeyedNetsTest {
         .map(event -> event.path("tasks").asLong()).toList();
     assertEquals(tasks.stream().distinct().sorted().toList(), tasks);
     assertEquals("account", events.get(events.size() - 1).path("event").asText());
+    String page = Engine.report(fitted.events(), fitted.result());
+    assertTrue(page.contains("keys with a net") && page.contains("<svg"), page);
+    while (!statesOfRuns(fitted.uid()).equals(List.of("ended"))) Thread.sleep(10); // Spark's queue
     assertEquals(fitted.events(), Files.readString(folder.resolve("run.jsonl")));
     fitted.write().save(folder.resolve("model").toString());
     assertEquals(fitted.result(),
         CaffeClassificationModel.load(folder.resolve("model").toString()).result());
+  }
+
+  private static List<String> statesOfRuns(String owner) {
+    return new RunReport().setOwner(owner).transform(table).collectAsList().stream()
+        .map(run -> run.<String>getAs("state")).toList();
   }
 
   /** Keys of 2 to 10,000 rows. */
