@@ -171,9 +171,8 @@ public record TrainingSummary(
 
   private String keysText() {
     if (keys + failedKeys == 0) return "";
-    String nets = String.format(Locale.ROOT, "%,d keys have a net", keys);
-    return nets + (failedKeys == 0 ? "; "
-        : String.format(Locale.ROOT, ", %,d have none (nets() says why); ", failedKeys));
+    String nets = String.format(Locale.ROOT, "%,d nets for %,d keys", keys, keys + failedKeys);
+    return nets + (failedKeys == 0 ? "; " : " (nets() says why the others have none); ");
   }
 
   /** Reads what {@link #toJson} or an engine wrote; a field that is missing is empty. */

@@ -118,7 +118,7 @@ final class KeyedRun implements AutoCloseable {
     seconds.put("network", times.networkSeconds());
     seconds.put("data", Math.max(0, times.taskSeconds() - computing - times.networkSeconds()));
     seconds.put("lost", times.lostSeconds());
-    seconds.put("starting", slots * (begun - start) / 1e9);
+    seconds.put("starting", slots * (times.firstStageNanos().orElse(begun) - start) / 1e9);
     double busy = seconds.values().stream().mapToDouble(Double::doubleValue).sum();
     seconds.put("idle", Math.max(0, slots * wall - busy));
     return new Account(wall, slots, report.pricePerCoreHour(), CoreHours.of(1, seconds), List.of());

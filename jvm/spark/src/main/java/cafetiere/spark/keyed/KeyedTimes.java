@@ -2,6 +2,7 @@
 package cafetiere.spark.keyed;
 
 import java.util.HashSet;
+import java.util.OptionalLong;
 import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
@@ -27,6 +28,7 @@ final class KeyedTimes extends SparkListener implements AutoCloseable {
   private final Set<String> executors = new HashSet<>();
   private final CountDownLatch heardAll = new CountDownLatch(1);
   private boolean isClosed;
+  private OptionalLong firstStageNanos = OptionalLong.empty();
   private long taskMillis;
   private long networkMillis;
   private long lostMillis;
@@ -51,6 +53,7 @@ final class KeyedTimes extends SparkListener implements AutoCloseable {
   public synchronized void onStageSubmitted(SparkListenerStageSubmitted stage) {
     Properties properties = stage.properties();
     if (properties == null || !id.equals(properties.getProperty(PROPERTY))) return;
+    if (stages.isEmpty()) firstStageNanos = OptionalLong.of(System.nanoTime());
     stages.add(stage.stageInfo().stageId());
   }
 
@@ -76,6 +79,11 @@ final class KeyedTimes extends SparkListener implements AutoCloseable {
   @Override
   public void onOtherEvent(SparkListenerEvent event) {
     if (event instanceof Last last && last.id().equals(id)) heardAll.countDown();
+  }
+
+  /** {@link System#nanoTime} when the first stage began; empty if none did. */
+  synchronized OptionalLong firstStageNanos() {
+    return firstStageNanos;
   }
 
   /** Seconds of the tasks that went well, whatever they did. */
