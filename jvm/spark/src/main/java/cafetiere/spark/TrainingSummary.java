@@ -27,7 +27,8 @@ import java.util.Locale;
  * @param rowsSkipped rows that could not be fed and were left out, as skipBadRows asks; also of those to
  *     test on. With groupCol: rows of keys that have no net
  * @param rowsPerEpoch rows used in each epoch that was begun, in order, since the last attempt began; of
- *     survivors by each member's own count of epochs
+ *     survivors by each member's own count of epochs; with groupCol and maxIter none, since the epochs of
+ *     keys differ
  * @param loss mean of the last losses, as the solver's average_loss says; NaN where it diverged
  * @param sha256 of the weights' caffemodel, in hex
  * @param shards parts of the rows, which the weights depend on; of survivors one a member
@@ -163,7 +164,8 @@ public record TrainingSummary(
   public String rowsText() {
     String text = keysText() + String.format(Locale.ROOT, "%,d rows given", rowsGiven)
         + (rowsSkipped > 0 ? String.format(Locale.ROOT, ", %,d others left out", rowsSkipped) : "")
-        + String.format(Locale.ROOT, "; %,d used in %d epochs", rowsUsed(), epochs());
+        + (keys > 0 && epochs() == 0 ? "" // each key had its own number of them
+            : String.format(Locale.ROOT, "; %,d used in %d epochs", rowsUsed(), epochs()));
     List<Long> whole = rowsPerEpoch.subList(0, Math.max(0, epochs() - 1));
     boolean isExact = !whole.isEmpty() && whole.stream().allMatch(rows -> rows == rowsGiven);
     return isExact ? text + ", each row once in each whole epoch" : text;

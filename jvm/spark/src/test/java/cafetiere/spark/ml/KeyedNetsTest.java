@@ -163,6 +163,8 @@ class KeyedNetsTest {
     assertEquals(1500, summary.rowsGiven());
     assertEquals(21, summary.rowsSkipped());
     assertEquals(List.of(1500L, 1500L, 1500L), summary.rowsPerEpoch());
+    assertEquals("21 nets for 24 keys (nets() says why the others have none); 1,500 rows given, 21 others"
+        + " left out; 4,500 used in 3 epochs, each row once in each whole epoch", summary.rowsText());
     Account account = summary.account();
     assertEquals(account.seconds() * account.cores() / 3600, account.coreHours().total(),
         0.02 * account.coreHours().total());
