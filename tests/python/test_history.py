@@ -56,6 +56,7 @@ class Bar:
 
     def __init__(self, total, initial, desc, unit, leave):
         self.total, self.desc, self.n, self.open = total, desc, initial, True
+        self.unit = unit
         self.made.append(self)
 
     def set_postfix(self, figures):
@@ -88,6 +89,19 @@ def test_a_bar_for_each_run():
     assert (first.desc, first.n, first.total, first.open) == ("barrier, 2 shards", 4, 4, False)
     assert first.figures["rows/s"] == "90" and first.figures["test accuracy"] == "0.7500"
     assert second.n == 4 and "loss" not in second.figures and not second.open
+
+
+def test_the_bar_of_nets_of_keys_counts_their_tasks():
+    keys = {"event": "keys", "keys": 1234, "tasks": 3, "of": 16, "seconds": 2, "keys_per_s": 617}
+    run = {"run": "a", "title": "a net for each key", "running": True, "progress": keys}
+    looks = [[], [run]]
+    ended = threading.Event()
+    ended.set()
+    Bar.made = []
+    follow(lambda: json.dumps(looks.pop(0)), ended, Bar, seconds=0.001)
+    (bar,) = Bar.made
+    assert (bar.desc, bar.unit, bar.n, bar.total) == ("a net for each key", "task", 3, 16)
+    assert bar.figures == {"keys": "1,234", "keys/s": "617"}
 
 
 def test_a_session_tells_its_runs(spark):

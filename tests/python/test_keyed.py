@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """groupCol from Python: a net for each key, that of a fit on the key's rows alone."""
 
+import json
+
 import pytest
 
 from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier
+from cafetiere.spark.progress import _look
 
 PARAMS = {"labelCol": "answer", "featuresCols": ["x", "y", "town"], "idCol": "id", "layers": [8],
           "batchSize": 16, "maxEpochs": 4, "baseLr": 0.02}  # fmt: skip
@@ -49,3 +52,13 @@ def test_each_key_has_the_net_of_its_rows_alone(table, tmp_path):
     (told,) = loaded.transform(table).selectExpr(right, "count(prediction) as told").collect()
     assert told.told == 1080
     assert told.right > 0.8 * told.told
+
+
+def test_a_session_tells_how_many_keys_are_done(table, spark):
+    learner = CaffeClassifier(groupCol="key", **PARAMS)
+    learner.fit(table)
+    spark._jsc.sc().listenerBus().waitUntilEmpty()
+    run = json.loads(_look(spark, learner.uid)())[0]
+    assert run["title"] == "a net for each key" and not run["running"]
+    progress = run["progress"]
+    assert progress["keys"] == 10 and progress["tasks"] == progress["of"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings as MLflow's local files have them."""
 
+import csv
 import json
 import pathlib
 
@@ -41,6 +42,28 @@ def test_a_fit_is_logged(spark):
     assert (files / "model/net.prototxt").read_text() == model.caffeModel.getNet()
     assert json.loads((files / "account.json").read_text())["cores"] == 2
     assert mlflow.active_run() is None
+
+
+def test_the_nets_of_keys_are_logged_as_a_table(spark):
+    table = spark.range(600).selectExpr(
+        "id % 7 AS a", "id % 2 AS label", "if(id = 0, 5, id % 3) AS `a shop`"
+    )
+    learner = CaffeClassifier(featuresCols=["a"], maxEpochs=2, groupCol="a shop")
+    with mlflow.start_run() as run:
+        model = log_fit(learner, learner.fit(table))
+    kept = mlflow.get_run(run.info.run_id)
+    assert kept.data.params["groupCol"] == "a shop"
+    assert kept.data.metrics["keys"] == 3 and kept.data.metrics["failed_keys"] == 1
+    told = [e for e in model.summary.course.events if e["event"] == "keys"]
+    rates = mlflow.MlflowClient().get_metric_history(run.info.run_id, "keys_per_s")
+    assert [(m.step, m.value) for m in rates] == [(e["tasks"], e["keys_per_s"]) for e in told]
+    files = pathlib.Path(mlflow.artifacts.download_artifacts(run_id=run.info.run_id))
+    with (files / "keys.csv").open() as file:
+        keys = {row["key"]: row for row in csv.DictReader(file)}
+    assert sorted(keys) == ["0", "1", "2", "5"]
+    assert keys["1"]["rows"] == "200" and keys["1"]["error"] == ""
+    assert keys["5"]["loss"] == "" and "1" in keys["5"]["error"]
+    assert not (files / "model").exists()
 
 
 def test_a_run_is_begun_where_there_is_none(spark):

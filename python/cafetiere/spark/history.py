@@ -9,11 +9,12 @@ class History:
     """What happened in a training, in order.
 
     events: dictionaries, one an event: "progress", "test", "log" and others.
+    result: the summary as a dictionary.
     """
 
     def __init__(self, events, result):
         self.events = events
-        self._result = result  # the summary as a dictionary, for the report
+        self.result = result
 
     def frame(self):
         """A pandas DataFrame with a row each time that progress was told.
@@ -61,7 +62,7 @@ class History:
         from cafetiere._library import call_for_text
 
         lines = "".join(json.dumps(event) + "\n" for event in self.events)
-        return call_for_text("cft_report", lines.encode(), json.dumps(self._result).encode())
+        return call_for_text("cft_report", lines.encode(), json.dumps(self.result).encode())
 
     def _repr_html_(self) -> str:
         page = html.escape(self.report(), quote=True)

@@ -10,6 +10,7 @@
 Needs the package mlflow or mlflow-skinny, which the wheel does not bring.
 """
 
+import csv
 import json
 import pathlib
 import tempfile
@@ -35,22 +36,32 @@ def log_fit(estimator, model, folder: str = "model"):
     Of the estimator the params that are set; of the model what its summary tells, a metric for
     each number of each event at its step and time, the account as ``core_hours.PART`` and as
     ``account.json``, the events, and below ``folder`` the net's prototxt and its weights. Weights
-    in a file of a cluster (``weightsFile``) are named by a tag instead.
+    in a file of a cluster (``weightsFile``) are named by a tag instead. Of the nets of keys
+    (``groupCol``) there is ``keys.csv``: rows, loss or error of each. Their weights are not logged.
     """
-    net = getattr(model, "caffeModel", model)
+    summary, course = model.summary, model.summary.course
     owns = mlflow.active_run() is None
     run = mlflow.active_run() or mlflow.start_run()
     client, run_id = mlflow.MlflowClient(), run.info.run_id
     params = _params(estimator)
     for first in range(0, len(params), _MOST_PARAMS):
         client.log_batch(run_id, params=params[first : first + _MOST_PARAMS])
-    metrics = _metrics(net.summary, net.events)
+    metrics = _metrics(summary, course.events)
     for first in range(0, len(metrics), _MOST_METRICS):
         client.log_batch(run_id, metrics=metrics[first : first + _MOST_METRICS])
-    client.log_batch(run_id, tags=_tags(net))
-    with tempfile.TemporaryDirectory() as place:
-        _write(pathlib.Path(place), estimator, net, folder)
+    tags = {"sha256": summary.sha256, "engine": summary.engine}
+    with tempfile.TemporaryDirectory() as told:
+        place = pathlib.Path(told)
+        _write_course(place, estimator, summary, course)
+        if _is_keyed(model):
+            _write_keys(place, model)
+        else:
+            net = getattr(model, "caffeModel", model)
+            tags["weights_file"] = net.weightsFile
+            _write_net(place / folder, net)
         client.log_artifacts(run_id, place)
+    tags = [RunTag(f"cafetiere.{name}", value) for name, value in tags.items() if value]
+    client.log_batch(run_id, tags=tags)
     if owns:
         mlflow.end_run()
     return model
@@ -72,11 +83,14 @@ def _metrics(summary, events: list) -> list:
     metrics, seconds = [], 0.0
     for event in events:
         seconds = event.get("seconds", seconds)
-        step, at = event.get("step", summary.steps), int((begin + seconds) * 1000)
+        step = event.get("step", event.get("tasks", summary.steps))
+        at = int((begin + seconds) * 1000)
         if event["event"] == "progress":
             numbers = {name: event[name] for name in ("loss", "lr", "epoch", "rows_per_s")}
             numbers |= {name: event[name] for name in ("wait_data", "wait_comm")}
             numbers |= event.get("outputs", {})
+        elif event["event"] == "keys":
+            numbers = {name: event[name] for name in ("keys", "keys_per_s")}
         elif event["event"] == "test":
             numbers = {f"{event['net']}.{name}": n for name, n in event["outputs"].items()}
         else:
@@ -93,20 +107,29 @@ def _metrics(summary, events: list) -> list:
     ]
 
 
-def _tags(net) -> list:
-    summary = net.summary
-    tags = {"sha256": summary.sha256, "engine": summary.engine, "weights_file": net.weightsFile}
-    return [RunTag(f"cafetiere.{name}", value) for name, value in tags.items() if value]
+def _is_keyed(model) -> bool:
+    return model.hasParam("groupCol") and bool(model.getOrDefault("groupCol"))
 
 
-def _write(place: pathlib.Path, estimator, net, folder: str) -> None:
-    (place / "account.json").write_text(json.dumps(asdict(net.summary.account), indent=2))
-    (place / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in net.events))
-    (place / "summary.json").write_text(json.dumps(net.result, indent=2))
+def _write_course(place: pathlib.Path, estimator, summary, course) -> None:
+    (place / "account.json").write_text(json.dumps(asdict(summary.account), indent=2))
+    (place / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in course.events))
+    (place / "summary.json").write_text(json.dumps(course.result, indent=2))
     if estimator.hasParam("solver"):
         (place / "solver.prototxt").write_text(estimator.getOrDefault("solver"))
-    model = place / folder
-    model.mkdir(parents=True)
-    (model / "net.prototxt").write_text(net.getNet())
+
+
+def _write_keys(place: pathlib.Path, model) -> None:
+    with (place / "keys.csv").open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["key", "rows", "loss", "error"])
+        nets = model.nets
+        key = nets.columns[0].replace("`", "``")
+        lines.writerows(nets.select(f"`{key}`", "rows", "loss", "error").toLocalIterator())
+
+
+def _write_net(place: pathlib.Path, net) -> None:
+    place.mkdir(parents=True)
+    (place / "net.prototxt").write_text(net.getNet())
     if not net.weightsFile:
-        (model / "net.caffemodel").write_bytes(net.weights)
+        (place / "net.caffemodel").write_bytes(net.weights)

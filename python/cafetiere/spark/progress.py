@@ -109,15 +109,32 @@ def follow(look, ended, tqdm, seconds=_SECONDS):
 
 def _draw(bars, run, tqdm):
     progress = run["progress"]
+    unit, done, total = _work(progress)
     bar = bars.get(run["run"])
     if bar is None:
         bar = bars[run["run"]] = tqdm(
-            total=progress["max_iter"], initial=0, desc=run["title"], unit="step", leave=True
+            total=total, initial=0, desc=run["title"], unit=unit, leave=True
         )
-    bar.n = progress["step"]
+    bar.n = done
+    bar.set_postfix(_of_keys(progress) if unit == "task" else _of_steps(run))
+
+
+def _work(progress):
+    """The unit of a run's work, how many are done, and how many there are."""
+    if progress["event"] == "keys":
+        return "task", progress["tasks"], progress["of"]
+    return "step", progress["step"], progress["max_iter"]
+
+
+def _of_keys(progress):
+    return {"keys": f"{progress['keys']:,}", "keys/s": f"{progress['keys_per_s']:,.0f}"}
+
+
+def _of_steps(run):
+    progress = run["progress"]
     figures = {"epoch": f"{progress['epoch']:.1f}", "rows/s": f"{progress['rows_per_s']:,.0f}"}
     if progress.get("loss") is not None:
         figures["loss"] = f"{progress['loss']:.4f}"
     for name, value in run.get("test", {}).get("outputs", {}).items():
         figures[f"test {name}"] = f"{value:.4f}"
-    bar.set_postfix(figures)
+    return figures

@@ -2,6 +2,7 @@
 package cafetiere.spark.cost;
 
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Seconds;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -46,14 +47,14 @@ public final class AccountBook {
     Map<String, Double> seconds = new LinkedHashMap<>();
     Json.parse(engine).fields().forEachRemaining(
         part -> seconds.put(part.getKey(), part.getValue().asDouble()));
-    seconds.put(TASK, since(begin));
+    seconds.put(TASK, Seconds.since(begin));
     return seconds;
   }
 
   /** An attempt begins: what was done since the first one began is lost. */
   public void attempt() {
     if (firstAttemptNanos < 0) firstAttemptNanos = System.nanoTime();
-    lost = since(firstAttemptNanos);
+    lost = Seconds.since(firstAttemptNanos);
   }
 
   /**
@@ -61,8 +62,8 @@ public final class AccountBook {
    * ended by {@code endNanos}.
    */
   public Account ofTasks(int ranks, int threads, Collection<Task> tasks, long endNanos) {
-    double wall = since(startNanos);
-    double after = since(endNanos);
+    double wall = Seconds.since(startNanos);
+    double after = Seconds.since(endNanos);
     double longest = tasks.stream().mapToDouble(Task::whole).max().orElse(0);
     List<Account.Rank> parts = new ArrayList<>();
     for (int rank = 0; rank < ranks; rank++) {
@@ -96,8 +97,8 @@ public final class AccountBook {
    */
   public Account ofJobs(int slots, int threads, List<Task> shards, Map<String, Double> driver,
       long startedNanos) {
-    double wall = since(startNanos);
-    double starting = wall - since(startedNanos);
+    double wall = Seconds.since(startNanos);
+    double starting = wall - Seconds.since(startedNanos);
     List<Account.Rank> parts = new ArrayList<>();
     Map<String, Double> all = new LinkedHashMap<>();
     for (Task shard : shards) {
@@ -125,9 +126,5 @@ public final class AccountBook {
 
   private static double rest(double wall, Map<String, Double> seconds) {
     return Math.max(0, wall - seconds.values().stream().mapToDouble(Double::doubleValue).sum());
-  }
-
-  private static double since(long nanos) {
-    return (System.nanoTime() - nanos) / 1e9;
   }
 }

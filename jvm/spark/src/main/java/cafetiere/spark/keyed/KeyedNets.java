@@ -101,7 +101,8 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told) {
     StructType schema = data.schema();
     StructType result = transformSchema(schema, outputs);
     FeedSchema feed = feed(schema);
-    Dataset<Row> met = KeyedTraining.sorted(rows(data).unionByName(nets(), true),
+    int tasks = KeyedTraining.tasks(data.sparkSession().sparkContext());
+    Dataset<Row> met = KeyedTraining.sorted(rows(data).unionByName(nets(), true), tasks,
         functions.col("key"), functions.col("isRow"));
     StructType given = met.schema();
     return BinaryRows.map(met, result,

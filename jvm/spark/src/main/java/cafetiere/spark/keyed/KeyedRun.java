@@ -3,20 +3,17 @@ package cafetiere.spark.keyed;
 
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cost.Account;
-import cafetiere.spark.cost.AccountEvent;
 import cafetiere.spark.cost.CoreHours;
-import cafetiere.spark.events.EventFiles;
-import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvent;
-import cafetiere.spark.events.RunEvents;
-import cafetiere.spark.gauges.RunGauges;
-import cafetiere.spark.ui.RunBoard;
+import cafetiere.spark.report.RunReporter;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Row;
@@ -24,7 +21,6 @@ import org.apache.spark.sql.Row;
 /** A fit of the nets of keys, as its user sees it: progress, events, summary and account. */
 final class KeyedRun implements AutoCloseable {
   static final String ENGINE = "keys";
-  private static final int MAX_EVENTS = 20_000;
 
   private final long start = System.nanoTime();
   private final KeyedReport report;
@@ -32,13 +28,10 @@ final class KeyedRun implements AutoCloseable {
   private final int tasks;
   private final KeyedTally tally;
   private final KeyedTimes times;
-  private final ProgressLine progress = new ProgressLine(System.err, System.console() != null);
-  private final EventFiles files;
-  private final RunBoard board;
-  private final RunEvents events;
+  private final String id = UUID.randomUUID().toString().substring(0, 8);
+  private final RunReporter reporter;
   private final long begun;
   private long ended; // tasks
-  private long sequence;
 
   /** Begins; {@code slots} tasks train at a time, {@code tasks} in all. */
   KeyedRun(SparkContext sc, KeyedReport report, int slots, int tasks) {
@@ -46,18 +39,16 @@ final class KeyedRun implements AutoCloseable {
     this.slots = slots;
     this.tasks = tasks;
     this.tally = KeyedTally.of(sc);
-    this.files = new EventFiles(report.events(), sc.hadoopConfiguration());
-    files.startFrom(0);
-    String id = UUID.randomUUID().toString().substring(0, 8);
-    this.board = new RunBoard(sc, id, "a net for each key", report.owner());
-    RunGauges gauges = new RunGauges();
-    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
-      files.write(event);
-      gauges.show(event);
-      board.tell(event);
-    });
+    this.reporter = new RunReporter(
+        sc, id, "a net for each key", report.events(), Optional.of(report.owner()));
+    reporter.begin(0, 0);
     this.times = new KeyedTimes(sc, this::tell);
     this.begun = System.nanoTime();
+  }
+
+  /** How many tasks train, all in all. */
+  int tasks() {
+    return tasks;
   }
 
   /** Where the tasks count. */
@@ -70,13 +61,10 @@ final class KeyedRun implements AutoCloseable {
     if (tally.tasks().value() == ended) return;
     ended = tally.tasks().value();
     long keys = tally.keys().value();
-    double seconds = since(begun);
-    hear(Json.object().put("event", "keys").put("keys", keys).put("tasks", ended)
-        .put("of", tasks).put("seconds", seconds).put("keys_per_s", keys / seconds));
-  }
-
-  private synchronized void hear(ObjectNode event) {
-    events.accept(new RunEvent(ENGINE, 0, ++sequence, event.toString()));
+    double seconds = Seconds.since(begun);
+    ObjectNode event = Json.object().put("event", "keys").put("keys", keys).put("tasks", ended)
+        .put("of", tasks).put("seconds", seconds).put("keys_per_s", keys / seconds);
+    reporter.events().accept(new RunEvent(id, 0, ended, event.toString()));
   }
 
   /**
@@ -85,7 +73,7 @@ final class KeyedRun implements AutoCloseable {
    * @param totals keys, nets, rows, rows of keys that have a net
    */
   KeyedNets.Told end(Row totals) {
-    double training = since(begun);
+    double training = Seconds.since(begun);
     times.close();
     long keys = totals.getLong(0);
     long nets = totals.getLong(1);
@@ -94,24 +82,21 @@ final class KeyedRun implements AutoCloseable {
     ObjectNode told = Json.object().put("engine", ENGINE).put("attempts", 1).put("ranks", slots)
         .put("executors", times.executors()).put("rows_given", used).put("rows_skipped", rows - used)
         .put("keys", nets).put("failed_keys", keys - nets).put("seconds", training)
-        .put("rows_per_s", used * report.epochs() / training).put("fit_seconds", since(start));
+        .put("rows_per_s", used * report.epochs() / training).put("fit_seconds", Seconds.since(start));
     ArrayNode epochs = told.putArray("rows_per_epoch");
     for (int epoch = 0; epoch < report.epochs(); epoch++) epochs.add(used);
-    Account account = account();
-    TrainingSummary summary = TrainingSummary.fromJson(told.toString()).with(account);
-    hear(AccountEvent.of(account, used, rows - used, summary.rowsUsed()));
-    board.end(summary.toJson());
-    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
-    return new KeyedNets.Told(summary.toJson(), events.jsonLines());
+    TrainingSummary summary = TrainingSummary.fromJson(told.toString()).with(account());
+    reporter.end(summary);
+    return new KeyedNets.Told(summary.toJson(), reporter.events().jsonLines());
   }
 
   /** Ends otherwise. */
   void fail(Throwable why) {
-    board.fail(why);
+    reporter.fail(why);
   }
 
   private Account account() {
-    double wall = since(start);
+    double wall = Seconds.since(start);
     Map<String, Double> seconds = new HashMap<>();
     double computing = tally.seconds().value();
     seconds.put("computing", computing);
@@ -124,15 +109,9 @@ final class KeyedRun implements AutoCloseable {
     return new Account(wall, slots, report.pricePerCoreHour(), CoreHours.of(1, seconds), List.of());
   }
 
-  private static double since(long nanos) {
-    return (System.nanoTime() - nanos) / 1e9;
-  }
-
   @Override
   public void close() {
     times.close();
-    files.close();
-    progress.finish();
-    board.close();
+    reporter.close();
   }
 }

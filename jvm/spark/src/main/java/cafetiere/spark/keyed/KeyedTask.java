@@ -7,6 +7,7 @@ import cafetiere.core.CafetiereException;
 import cafetiere.core.table.KeyedTrainer;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -79,7 +80,7 @@ final class KeyedTask implements Iterator<InternalRow> {
       encoder.flush();
       long begun = System.nanoTime();
       KeyedTrainer.Net net = trainer.train();
-      tally.seconds().add((System.nanoTime() - begun) / 1e9);
+      tally.seconds().add(Seconds.since(begun));
       return row(rows, null, net.loss(), classes(net), UTF8String.fromBytes(net.net()), net.weights());
     } catch (CafetiereException e) {
       return failed(rows, e.getMessage());

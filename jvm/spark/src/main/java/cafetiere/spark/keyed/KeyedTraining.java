@@ -59,36 +59,35 @@ public record KeyedTraining(
   /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */
   public KeyedNets train(Dataset<?> data, KeyedReport report) {
     SparkContext sc = data.sparkSession().sparkContext();
-    int slots = slots(sc);
-    try (KeyedRun begun = new KeyedRun(sc, report, slots, slots * TASKS_PER_SLOT)) {
-      return trained(data, begun);
+    try (KeyedRun begun = new KeyedRun(sc, report, slots(sc), tasks(sc))) {
+      return begun(data, begun);
     }
   }
 
-  private KeyedNets trained(Dataset<?> data, KeyedRun run) {
+  private KeyedNets begun(Dataset<?> data, KeyedRun run) {
     try {
-      return train(data, run);
+      return trained(data, run);
     } catch (Throwable e) {
       run.fail(e);
       throw e;
     }
   }
 
-  private KeyedNets train(Dataset<?> data, KeyedRun run) {
+  private KeyedNets trained(Dataset<?> data, KeyedRun run) {
     // The key stands first whether or not it is learned from.
     Column[] columns = Stream.concat(
         Stream.of(column(keyColumn).as("key")),
         Stream.of(rows.table().fieldNames()).map(KeyedTraining::column)).toArray(Column[]::new);
-    Dataset<Row> sorted = sorted(data.toDF().select(columns), functions.col("key"));
-    StructType given = sorted.schema();
+    Dataset<Row> sorted = sorted(data.toDF().select(columns), run.tasks(), functions.col("key"));
+    StructType schema = sorted.schema();
     KeyedTally tally = run.tally();
-    Dataset<Row> nets = BinaryRows.map(sorted, schema(given.fields()[0]),
-        partition -> new KeyedTask(this, given, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
+    Dataset<Row> nets = BinaryRows.map(sorted, schema(schema.fields()[0]),
+        partition -> new KeyedTask(this, schema, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
     // A net is trained when its row is asked for: now.
-    Column rows = functions.col("rows");
+    Column given = functions.col("rows");
     Column isNet = functions.col("error").isNull();
     Row totals = nets.agg(functions.count(functions.lit(1)), functions.count_if(isNet),
-        functions.sum(rows), functions.sum(functions.when(isNet, rows))).head();
+        functions.sum(given), functions.sum(functions.when(isNet, given))).head();
     return new KeyedNets(nets, keyColumn, run.end(totals));
   }
 
@@ -96,12 +95,15 @@ public record KeyedTraining(
     return Math.max(1, SparkInternals.taskSlots(sc).orElse(sc.defaultParallelism()));
   }
 
+  /** How many tasks a table's keys are spread over. */
+  static int tasks(SparkContext sc) {
+    return slots(sc) * TASKS_PER_SLOT;
+  }
+
   /** The rows of a key in one task, one after another. */
-  static Dataset<Row> sorted(Dataset<Row> table, Column... order) {
-    int slots = slots(table.sparkSession().sparkContext());
+  static Dataset<Row> sorted(Dataset<Row> table, int tasks, Column... order) {
     // With a number of its own, Spark does not unite small partitions: the work is not in the bytes.
-    return table.repartition(slots * TASKS_PER_SLOT, order[0])
-        .sortWithinPartitions(order);
+    return table.repartition(tasks, order[0]).sortWithinPartitions(order);
   }
 
   /** Takes a name as it is, dots and all. */

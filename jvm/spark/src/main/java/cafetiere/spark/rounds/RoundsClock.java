@@ -3,6 +3,7 @@ package cafetiere.spark.rounds;
 
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.cost.AccountBook;
+import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -30,7 +31,7 @@ final class RoundsClock {
 
   /** The driver did this since {@code begin}: one of JOBS, LOST and STORING. */
   void driver(String what, long begin) {
-    driver.merge(what, since(begin), Double::sum);
+    driver.merge(what, Seconds.since(begin), Double::sum);
   }
 
   /** A job since {@code begin} has ended well. What the first one did beside its tasks is shuffling. */
@@ -44,7 +45,7 @@ final class RoundsClock {
         executors.put(number, shard.path("executor").asText());
         shard.path(SECONDS).fields().forEachRemaining(
             part -> seconds.merge(part.getKey(), part.getValue().asDouble(), Double::sum));
-        if (isFirst) seconds.merge("starting", Math.max(0, since(begin) - sum(seconds)), Double::sum);
+        if (isFirst) seconds.merge("starting", Math.max(0, Seconds.since(begin) - sum(seconds)), Double::sum);
       }
     }
   }
@@ -59,9 +60,5 @@ final class RoundsClock {
 
   private static double sum(Map<String, Double> seconds) {
     return seconds.values().stream().mapToDouble(Double::doubleValue).sum();
-  }
-
-  private static double since(long nanos) {
-    return (System.nanoTime() - nanos) / 1e9;
   }
 }

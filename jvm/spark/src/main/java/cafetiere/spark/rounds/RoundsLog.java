@@ -4,6 +4,7 @@ package cafetiere.spark.rounds;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -118,7 +119,7 @@ final class RoundsLog {
 
   /** Seconds since the first round began. */
   double seconds() {
-    return (System.nanoTime() - start) / 1e9;
+    return Seconds.since(start);
   }
 
   /** Whether an iteration from {@code begin} on to before {@code end} is a multiple of display. */

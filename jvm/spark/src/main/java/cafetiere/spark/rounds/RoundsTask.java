@@ -14,6 +14,7 @@ import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.stall.TaskPlace;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -126,7 +127,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
 
   private static ObjectNode spend(ObjectNode report, String activity, long begin) {
     return report.withObject("/" + RoundsClock.SECONDS)
-        .put(activity, (System.nanoTime() - begin) / 1e9);
+        .put(activity, Seconds.since(begin));
   }
 
   private static String train(LiveReplica held, TaskPlace place, Round round, byte[] shared) {

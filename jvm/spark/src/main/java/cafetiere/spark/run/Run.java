@@ -5,24 +5,17 @@ import cafetiere.core.CafetiereException;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.cost.AccountBook;
-import cafetiere.spark.cost.AccountEvent;
-import cafetiere.spark.events.EventFiles;
-import cafetiere.spark.events.ProgressLine;
-import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
-import cafetiere.spark.gauges.RunGauges;
 import cafetiere.spark.line.Handshake;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.report.RunReporter;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Parts;
-import cafetiere.spark.ui.RunBoard;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.util.Optional;
 import java.util.UUID;
@@ -36,10 +29,6 @@ import org.slf4j.LoggerFactory;
 /** One training as its engine sees it: what it trains on, where it stores, whom it tells. */
 public final class Run implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Run.class);
-  private static final int MAX_EVENTS = 20_000;
-
-  /** A local property of the thread that trains: it draws a bar in place of the console's line. */
-  private static final String HAS_BAR = "spark.cafetiere.hasProgressBar";
 
   private final long start;
   private final AccountBook book;
@@ -51,10 +40,7 @@ public final class Run implements AutoCloseable {
   private final String secret = Handshake.newSecret();
   private final String folder;
   private final CheckpointStore checkpoints;
-  private final ProgressLine progress;
-  private final EventFiles files;
-  private final Optional<RunBoard> board;
-  private final RunEvents events;
+  private final RunReporter reporter;
   private int attempts;
   private long firstStep;
 
@@ -68,19 +54,7 @@ public final class Run implements AutoCloseable {
     this.validation = validation;
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
-    PrintStream nowhere = new PrintStream(OutputStream.nullOutputStream());
-    this.progress =
-        new ProgressLine(owner.isPresent() ? System.err : nowhere, System.console() != null);
-    boolean hasBar = sc().getLocalProperty(HAS_BAR) != null;
-    ProgressLine shown = hasBar ? new ProgressLine(nowhere, false) : progress;
-    this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.board = owner.map(uid -> new RunBoard(sc(), id, title(), uid));
-    RunGauges gauges = new RunGauges();
-    this.events = new RunEvents(MAX_EVENTS, shown, event -> {
-      files.write(event);
-      gauges.show(event);
-      board.ifPresent(told -> told.tell(event));
-    });
+    this.reporter = new RunReporter(sc(), id, title(), plan.events(), owner);
   }
 
   /** The same without validation and price, and without a word on the console or in Spark's UI. */
@@ -131,18 +105,17 @@ public final class Run implements AutoCloseable {
     try {
       return engine.run(this);
     } catch (Throwable e) {
-      board.ifPresent(told -> told.fail(e));
+      reporter.fail(e);
       throw e;
     }
   }
 
   /** An attempt begins, the first or another one, after {@code step}. */
   public void begin(long step) {
-    files.startFrom(step);
-    events.startAttempt(attempts, step);
+    reporter.begin(attempts, step);
     if (attempts == 0) firstStep = step;
     book.attempt();
-    if (attempts == 0 && board.isPresent()) explain();
+    if (attempts == 0 && reporter.isSeen()) explain();
     attempts++;
   }
 
@@ -150,7 +123,7 @@ public final class Run implements AutoCloseable {
   private void explain() {
     try {
       String text = cafetiere.core.Engine.explain(NetDescription.optionsOf(plan));
-      events.note(Json.object().put("event", "explained").put("text", text));
+      events().note(Json.object().put("event", "explained").put("text", text));
     } catch (CafetiereException e) {
       LOG.info("The run is not explained: {}", e.getMessage());
     }
@@ -160,7 +133,7 @@ public final class Run implements AutoCloseable {
   public void warn(String message) {
     LOG.warn("{}", message);
     ObjectNode event = Json.object().put("event", "log").put("level", "warning");
-    events.note(event.put("text", message));
+    events().note(event.put("text", message));
   }
 
   /**
@@ -174,23 +147,14 @@ public final class Run implements AutoCloseable {
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
     measured.put("fit_seconds", seconds(System.nanoTime()));
-    events.firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
+    events().firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
     TrainingSummary summary = TrainingSummary.fromJson(measured.toString()).with(account);
-    tell(summary);
+    reporter.end(summary);
     if (summary.rowsSkipped() > 0) {
       warn(summary.rowsSkipped() + " rows could not be fed and were left out, as skipBadRows asks;"
           + " executors' logs say why");
     }
-    board.ifPresent(told -> told.end(summary.toJson()));
-    return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
-  }
-
-  /** The account, as the run's last event and to the console. */
-  private void tell(TrainingSummary summary) {
-    ObjectNode event = AccountEvent.of(summary.account(), summary.rowsGiven(), summary.rowsSkipped(),
-        summary.rowsUsed());
-    events.accept(new RunEvent(id, attempts - 1, Long.MAX_VALUE, event.toString()));
-    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + summary.account().text());
+    return new TrainingResult(trained.model(), trained.state(), summary, events().jsonLines());
   }
 
   /** What the run's time is written down in. */
@@ -245,14 +209,12 @@ public final class Run implements AutoCloseable {
   }
 
   public RunEvents events() {
-    return events;
+    return reporter.events();
   }
 
   @Override
   public void close() {
-    files.close();
-    progress.finish();
-    board.ifPresent(RunBoard::close);
+    reporter.close();
   }
 
   private String title() {

@@ -20,9 +20,9 @@ public final class RunRow {
   public String state;
   public long started;
   public long heard;
-  /** The newest event of this kind, as JSON; "" before the first. */
+  /** The newest event of progress, of steps or of keys, as JSON; "" before the first. */
   public String progress = "";
-  /** The newest event of this kind, as JSON; "" before the first. */
+  /** The newest event of a test, as JSON; "" before the first. */
   public String test = "";
   public String result;
   public String failure;
@@ -62,8 +62,8 @@ public final class RunRow {
   private void hear(String text, JsonNode event) {
     String kind = event.path("event").asText();
     if (kind.equals("test")) test = text;
+    if (kind.equals("progress") || kind.equals("keys")) progress = text;
     if (!kind.equals("progress")) return;
-    progress = text;
     double seconds = event.path("seconds").asDouble();
     if (seconds < firstSeconds) {  // another attempt begins to count again
       firstSeconds = seconds;
@@ -80,10 +80,17 @@ public final class RunRow {
   Double secondsLeft() {
     if (!isRunning()) return null;
     JsonNode last = lastProgress();
+    if (last.has("tasks")) return secondsLeftOfKeys(last);
     long step = last.path("step").asLong();
     if (step <= firstStep) return null;
     double pace = (last.path("seconds").asDouble() - firstSeconds) / (step - firstStep);
     return pace * (last.path("max_iter").asLong() - step);
+  }
+
+  private static Double secondsLeftOfKeys(JsonNode last) {
+    long tasks = last.path("tasks").asLong();
+    if (tasks == 0) return null;
+    return last.path("seconds").asDouble() / tasks * (last.path("of").asLong() - tasks);
   }
 
   /** Whether it goes on, as far as is known. */

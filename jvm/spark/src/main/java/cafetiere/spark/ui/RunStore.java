@@ -68,7 +68,7 @@ public final class RunStore {
 
   /**
    * All runs, for a program that polls: a JSON array of {@code {"run", "title", "running",
-   * "progress", "test"}}, with the newest events of these kinds.
+   * "progress", "test"}}, with the newest events of progress (of steps or of keys) and of a test.
    */
   public static String told(SparkContext sc) {
     KVStore store = sc.statusStore().store();

@@ -64,12 +64,12 @@ final class RunTab extends SparkUITab {
     for (RunRow row : RunStore.runs(store())) {
       rows.append("<tr><td><a href=\"run/?id=").append(text(row.run)).append("\">")
           .append(text(row.run)).append("</a></td><td>").append(text(row.title))
-          .append("</td><td>").append(at(row.started)).append("</td><td>").append(step(row))
+          .append("</td><td>").append(at(row.started)).append("</td><td>").append(progress(row))
           .append("</td><td>").append(state(row)).append("</td></tr>");
     }
     String none = rows.length() == 0 ? "<p>No run has begun.</p>" : "";
     return page(request, "Runs", "<table class=\"table table-bordered table-sm table-striped\">"
-        + "<thead><tr><th>Run</th><th>What</th><th>Began</th><th>Step</th><th>State</th></tr></thead><tbody>"
+        + "<thead><tr><th>Run</th><th>What</th><th>Began</th><th>Progress</th><th>State</th></tr></thead><tbody>"
         + rows + "</tbody></table>" + none);
   }
 
@@ -99,9 +99,14 @@ final class RunTab extends SparkUITab {
     return Instant.ofEpochMilli(millis).truncatedTo(ChronoUnit.SECONDS).toString();
   }
 
-  private static String step(RunRow row) {
+  private static String progress(RunRow row) {
     JsonNode last = row.lastProgress();
-    return last.isEmpty() ? "" : last.path("step").asLong() + " of " + last.path("max_iter").asLong();
+    if (last.isEmpty()) return "";
+    if (last.has("tasks")) {
+      return last.path("keys").asLong() + " keys, task " + last.path("tasks").asLong() + " of "
+          + last.path("of").asLong();
+    }
+    return "step " + last.path("step").asLong() + " of " + last.path("max_iter").asLong();
   }
 
   private static RunRow row(RunTab tab, Object request) {

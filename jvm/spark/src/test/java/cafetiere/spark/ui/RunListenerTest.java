@@ -19,6 +19,9 @@ class RunListenerTest {
   private static final String STEP = "{\"event\":\"progress\",\"step\":%d,\"max_iter\":100,"
       + "\"seconds\":%d}";
 
+  private static final String KEYS = "{\"event\":\"keys\",\"keys\":40,\"tasks\":%d,\"of\":16,"
+      + "\"seconds\":%d}";
+
   private final SparkConf conf = new SparkConf(false).set("spark.cafetiere.retainedRuns", "2");
   private final ElementTrackingStore store =
       new ElementTrackingStore(new InMemoryStore(), conf);
@@ -57,6 +60,15 @@ class RunListenerTest {
     assertEquals(60, RunStore.find(store, "run").secondsLeft(), 1e-9);
     hear("run", 5, 4, RunRow.CANCELLED);
     assertNull(RunStore.find(store, "run").secondsLeft());
+  }
+
+  @Test
+  void timeLeftOfKeysIsThatOfTheirTasks() {
+    hear("run", 1, 0, RunRow.RUNNING, String.format(KEYS, 0, 2));
+    assertNull(RunStore.find(store, "run").secondsLeft());
+    hear("run", 2, 1, RunRow.RUNNING, String.format(KEYS, 4, 6));
+    assertEquals(18, RunStore.find(store, "run").secondsLeft(), 1e-9);
+    assertEquals(40, RunStore.find(store, "run").lastProgress().path("keys").asLong());
   }
 
   @Test

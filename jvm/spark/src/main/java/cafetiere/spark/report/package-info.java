@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Tells users of a run. */
+package cafetiere.spark.report;
