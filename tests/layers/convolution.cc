@@ -94,6 +94,10 @@ TEST(Convolution, Winograd) {
   check_wide({3, 32, 20, 27}, "num_output: 32 kernel_size: 3 pad: 1");
   check_wide({2, 128, 7, 7}, "num_output: 64 kernel_size: 3 pad: 1 group: 2");
   check_wide({1, 160, 13, 12}, "num_output: 32 kernel_size: 3 pad_h: 0 pad_w: 1");
+  // Of one image blocks share the points, and rows of tiles are cut between groups.
+  check_layer({.layers = conv({1, 200, 15, 14}, "num_output: 64 kernel_size: 3 pad_w: 1"),
+               .batches = {1},
+               .numeric = false});
 }
 
 // Kernels of 5 x 5 as 3 + 2 taps an axis; with more than 128 channels a product is divided.

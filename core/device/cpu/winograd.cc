@@ -67,10 +67,44 @@ struct Tiling {
   }
 
   int64_t blocks() const { return runs * out_parts; }
+  /// Whether several blocks use the points of a group of tiles. A step of its own transforms them.
+  bool shares() const { return out_parts > 1; }
   /// Distance in floats between points, of the source and of the sums.
   int64_t source_point() const { return together * f.group_in() + kApart; }
   int64_t sum_point() const { return together * lanes.size + kApart; }
-  int64_t scratch() const { return f.points() * source_point() + kSums * sum_point(); }
+  int64_t group_points() const { return f.points() * source_point(); }
+  int64_t scratch() const { return (shares() ? 0 : group_points()) + kSums * sum_point(); }
+};
+
+/// Transforms a filter's source to points; called with a block, the points of a row of tiles.
+struct Sources {
+  std::shared_ptr<const Tiling> t;
+  TilePasses passes;
+  const float* src;
+  float* shared;  ///< [group of channels][group of tiles]; null unless the tiling shares
+
+  /// Tiles [first, end) of group q to their places in its points.
+  void read(int64_t g, int64_t q, int64_t first, int64_t end, float* points) const {
+    const Filter& f = t->f;
+    read_source(passes, {f.in_h, f.in_w, f.in_channels}, src, t->grid, first, end,
+                {f.pad_h, f.pad_w}, g * f.group_in(), f.group_in(),
+                points + (first - q * t->together) * f.group_in(), t->source_point());
+  }
+
+  float* points(int64_t g, int64_t q) const {
+    return shared + (g * t->groups + q) * t->group_points();
+  }
+
+  int blocks() const { return int(t->f.group * t->tiles / t->grid.columns); }
+  void operator()(int block) const {
+    const int64_t rows = t->tiles / t->grid.columns, g = block / rows;
+    const int64_t end = (block % rows + 1) * t->grid.columns;
+    for (int64_t i = end - t->grid.columns; i < end;) {
+      const int64_t q = i / t->together, next = std::min(end, (q + 1) * t->together);
+      read(g, q, i, next, points(g, q));
+      i = next;
+    }
+  }
 };
 
 /// The products of a point, indexed by whether tiles and lanes are the last.
@@ -92,23 +126,24 @@ Products generate(const Tiling& of) {
 struct Kernel2x2 {
   std::shared_ptr<const Tiling> t;
   Products products;
-  TilePasses passes;
-  const float *src, *weights, *bias;
+  Sources sources;
+  const float *weights, *bias;
   float *dst, *scratch;
   bool relu;
 
   void operator()(int block) const {
     const Filter& f = t->f;
-    const int64_t part = block % t->out_parts, run = block / t->out_parts;
+    // A thread's blocks are neighbours, so it reads only its part of the weights.
+    const int64_t part = block / t->runs, run = block % t->runs;
     const int64_t b0 = part * t->lanes.count / t->out_parts;
     const int64_t b1 = (part + 1) * t->lanes.count / t->out_parts;
-    float* const points = scratch + block * t->scratch();
-    float* const sums = points + f.points() * t->source_point();
+    float* const sums = scratch + block * t->scratch();
+    float* const own = sums + kSums * t->sum_point();
     for (int64_t g = 0; g < f.group; ++g) {
       for (int64_t q = run * t->groups / t->runs; q < (run + 1) * t->groups / t->runs; ++q) {
         const int64_t first = q * t->together, end = std::min(t->tiles, first + t->together);
-        read_source(passes, {f.in_h, f.in_w, f.in_channels}, src, t->grid, first, end,
-                    {f.pad_h, f.pad_w}, g * f.group_in(), f.group_in(), points, t->source_point());
+        float* const points = t->shares() ? sources.points(g, q) : own;
+        if (!t->shares()) sources.read(g, q, first, end, points);
         for (int64_t b = b0; b < b1; ++b) {
           multiply(g, b, end - first, points, sums);
           const int64_t lanes = t->lanes.lanes(b), o0 = g * f.group_out() + t->lanes.begin(b);
@@ -134,9 +169,9 @@ struct Kernel2x2 {
     const Filter& f = t->f;
     const auto [image, row, column] = t->grid.place(tile);
     const Plane plane{f.out_h, f.out_w, f.out_channels};
-    passes.outputs(sums, t->sum_point(), lanes, bias ? bias + o0 : nullptr,
-                   relu ? 0.F : -std::numeric_limits<float>::infinity(),
-                   plane.pixels<2>(dst, image, row, column, o0).data());
+    sources.passes.outputs(sums, t->sum_point(), lanes, bias ? bias + o0 : nullptr,
+                           relu ? 0.F : -std::numeric_limits<float>::infinity(),
+                           plane.pixels<2>(dst, image, row, column, o0).data());
   }
 };
 
@@ -174,20 +209,40 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
                    pack);
 }
 
+/// Emits the step that transforms the source for all blocks. Returns the buffer of points.
+BufferId share_points(Program& p, const std::string& name,
+                      const std::shared_ptr<const Tiling>& tiling, BufferId src) {
+  const BufferId points = p.scratch(tiling->f.group * tiling->groups * tiling->group_points());
+  Step step;
+  step.name = name + " points";
+  step.kernel = "NSC to Winograd's points";
+  step.reads = {src};
+  step.writes = {points};
+  step.make = [=](const Binder& at) {
+    const Sources sources{tiling, tile_passes(tiling->f.kernel), at(src), at(points)};
+    return Kernel{sources.blocks(), sources};
+  };
+  p.step(std::move(step));
+  return points;
+}
+
 void emit(Program& p, const std::string& name, const Filter& filter, BufferId src, BufferId packed,
           TensorId bias, TensorId dst, bool relu, double flops) {
   const auto tiling = std::make_shared<const Tiling>(filter);
+  const BufferId shared = tiling->shares() ? share_points(p, name, tiling, src) : src;
   const BufferId scratch = p.scratch(tiling->blocks() * tiling->scratch());
   Step step = biased_step(p, name,
                           "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
                               channel_widths(filter.group_in(), filter.group_out()) + ")",
-                          flops, {src, packed}, bias, dst, Layout::kChannels);
+                          flops, {shared, packed}, bias, dst, Layout::kChannels);
   step.writes.push_back(scratch);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{int(tiling->blocks()),
-                  Kernel2x2{tiling, generate(*tiling), tile_passes(tiling->f.kernel), at(reads[0]),
-                            at(reads[1]), bias == kNoTensor ? nullptr : at(reads[2]), at(write),
-                            at(scratch), relu}};
+    const bool shares = tiling->shares();
+    const Sources sources{tiling, tile_passes(tiling->f.kernel), shares ? nullptr : at(reads[0]),
+                          shares ? at(reads[0]) : nullptr};
+    return Kernel{int(tiling->blocks()), Kernel2x2{tiling, generate(*tiling), sources, at(reads[1]),
+                                                   bias == kNoTensor ? nullptr : at(reads[2]),
+                                                   at(write), at(scratch), relu}};
   };
   p.step(std::move(step));
 }
