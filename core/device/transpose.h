@@ -6,12 +6,9 @@
 
 namespace cafetiere {
 
-/// Transposes 8 x 8 floats; each row is one register or a pair of them.
-inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
-  using Row = float __attribute__((vector_size(32)));
-  using InMemory = float __attribute__((vector_size(32), aligned(4), may_alias));
-  Row r[8], t[8];
-  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const InMemory*>(in + i * ld_in);
+/// Transposes 8 x 8 floats in place; each row is one register or a pair of them.
+inline void transpose_8x8(float __attribute__((vector_size(32))) (&r)[8]) {
+  float __attribute__((vector_size(32))) t[8];
   // Interleaves pairs of rows, then pairs of those, within each half of a register; then the
   // halves.
   for (int i = 0; i < 8; i += 2) {
@@ -25,11 +22,19 @@ inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld
     r[i + 3] = __builtin_shufflevector(t[i + 1], t[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
   }
   for (int i = 0; i < 4; ++i) {
-    *reinterpret_cast<InMemory*>(out + i * ld_out) =
-        __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    *reinterpret_cast<InMemory*>(out + (i + 4) * ld_out) =
-        __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    t[i] = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    t[i + 4] = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
+  for (int i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+/// The same from rows in memory to others.
+inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
+  using InMemory = float __attribute__((vector_size(32), aligned(4), may_alias));
+  float __attribute__((vector_size(32))) r[8];
+  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const InMemory*>(in + i * ld_in);
+  transpose_8x8(r);
+  for (int i = 0; i < 8; ++i) *reinterpret_cast<InMemory*>(out + i * ld_out) = r[i];
 }
 
 /// Transposes kRows rows to columns without gaps: a loop that compilers turn into shuffles.

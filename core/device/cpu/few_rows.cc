@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <utility>
 
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/lane_chunks.h"
@@ -12,12 +14,11 @@
 namespace cafetiere::few_rows {
 namespace {
 
-constexpr int64_t kAtOnce = 4;  // rows whose sums stay in registers
-constexpr int64_t kOctets =
-    4;  // of outputs per block: enough sums to hide the latency of a multiply-add
+constexpr int64_t kAtOnce = 8;  // rows whose sums stay in registers
+constexpr int64_t kOctets = 4;  // of outputs per block
 constexpr int64_t kOutputs = kOctets * kOctet;
-constexpr int64_t kInputs = 64;  // whose weights are transposed at a time, in the L1 cache
-constexpr int64_t kAhead = 2 * kInputs;
+constexpr int64_t kInputs = 256;  // of all rows at a time, in the L1 cache, for a block's outputs
+constexpr int64_t kAhead = 256;   // prefetch distance in inputs
 
 struct Operands {
   InnerProductGeometry g;
@@ -26,76 +27,122 @@ struct Operands {
   bool relu;
 };
 
-/// Prefetches weights to be transposed later: 32 rows are more streams than the hardware prefetcher
-/// handles. Into the L2 cache, since rows that are a power of two apart share few sets of L1.
-void prefetch(const float* w, int64_t rows, int64_t cols, int64_t ld) {
+/// Consecutive inputs of all rows. Rows in memory may be a power of two apart, and so share few sets
+/// of L1; these do not.
+struct Inputs {
+  static constexpr int64_t kDistance = kInputs + kCacheLine;
+  std::array<float, kRows * kDistance> values;
+
+  void take(const Operands& at, int64_t begin, int64_t count) {
+    for (int64_t n = 0; n < at.g.n; ++n) {
+      std::copy_n(at.x + n * at.g.k + begin, count, values.data() + n * kDistance);
+    }
+  }
+};
+
+/// Consecutive inputs of some rows, and the weights of eight outputs; of fewer outputs the last one is
+/// repeated.
+struct Piece {
+  const float* x;  ///< as in Inputs
+  int64_t count;   ///< of inputs
+  int64_t left;    ///< inputs from the first of these to a row's end
+  std::array<const float*, kOctet> w;
+};
+
+/// The rows of a block are far apart, and hardware prefetchers do not keep up with them. Into the L2
+/// cache, since rows that are a power of two apart share few sets of L1.
+void prefetch(const Piece& p, int64_t input) {
   constexpr int kSecondLevel = 2;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < cols; c += kCacheLine) {
-      __builtin_prefetch(w + r * ld + c, 0, kSecondLevel);
-    }
-  }
+  if (input >= p.left) return;
+  for (const float* row : p.w) __builtin_prefetch(row + input, 0, kSecondLevel);
 }
 
-/// Copies `inputs` weights of each output to a panel, input by input.
-void take_panel(const float* w, int64_t outputs, int64_t inputs, int64_t left, int64_t k,
-                float* panel) {
-  const int64_t later = std::clamp(left - kAhead, int64_t(0), kInputs);
-  for (int64_t o = 0; o < outputs; o += kOctet) {
-    const int64_t rows = std::min(kOctet, outputs - o);
-    prefetch(w + o * k + kAhead, rows, later, k);
-    transpose_tiles(w + o * k, rows, inputs, k, panel + o, kOutputs);
-  }
-}
-
-/// Adds the products of kN rows (k apart) and a panel of weights (inputs x kOutputs) to their sums.
+/// Adds the products of kN rows and the weights of an input to their sums.
 template <int64_t kN>
-void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
-                  Simd8 (*total)[kOctets]) {
-  Simd8 sums[kN][kOctets];
-  std::copy_n(&total[0][0], kN * kOctets, &sums[0][0]);
-  for (int64_t i = 0; i < inputs; ++i) {
-    for (int64_t octet = 0; octet < kOctets; ++octet) {
-      const Simd8 weights = load_octet(panel + i * kOutputs + octet * kOctet, kOctet);
-      for (int64_t n = 0; n < kN; ++n) {
-        sums[n][octet] =
-            PlainLanes::multiply_add(weights, PlainLanes::all(x[n * k + i]), sums[n][octet]);
-      }
-    }
+void add_input(const Piece& p, int64_t input, const Simd8& weights, Simd8 (&sums)[kN]) {
+  for (int64_t n = 0; n < kN; ++n) {
+    sums[n] = PlainLanes::multiply_add(weights, PlainLanes::all(p.x[n * Inputs::kDistance + input]),
+                                       sums[n]);
   }
-  std::copy_n(&sums[0][0], kN * kOctets, &total[0][0]);
 }
 
-using AddProducts = void (*)(const float*, int64_t, const float*, int64_t, Simd8 (*)[kOctets]);
-constexpr std::array<AddProducts, kAtOnce> kAddProducts = {add_products<1>, add_products<2>,
-                                                           add_products<3>, add_products<4>};
+/// Adds to the outputs of kN rows, in lanes, input by input: the order of "brgemm", so that they do
+/// not depend on the number of rows.
+template <int64_t kN>
+void add_piece(const Piece& p, Simd8* total) {
+  Simd8 sums[kN];
+  std::copy_n(total, kN, sums);
+  int64_t i = 0;
+  for (; i + kOctet <= p.count; i += kOctet) {
+    if (i % kCacheLine == 0) prefetch(p, i + kAhead);
+    Simd8 weights[kOctet];
+    for (int64_t o = 0; o < kOctet; ++o) weights[o] = load_octet(p.w[size_t(o)] + i, kOctet);
+    transpose_8x8(weights);
+    for (int64_t j = 0; j < kOctet; ++j) add_input<kN>(p, i + j, weights[j], sums);
+  }
+  for (; i < p.count; ++i) {
+    Simd8 weights;
+    for (int64_t o = 0; o < kOctet; ++o) weights[o] = p.w[size_t(o)][i];
+    add_input<kN>(p, i, weights, sums);
+  }
+  std::copy_n(sums, kN, total);
+}
 
-/// Outputs in lanes; inputs are added one by one, starting from the bias: the order of "brgemm", so
-/// that the outputs of a row do not depend on the number of rows.
+using AddPiece = void (*)(const Piece&, Simd8*);
+template <size_t... kLess>
+constexpr std::array<AddPiece, sizeof...(kLess)> add_pieces(std::index_sequence<kLess...>) {
+  return {add_piece<int64_t(kLess) + 1>...};
+}
+constexpr auto kAddPiece = add_pieces(std::make_index_sequence<size_t(kAtOnce)>());
+
+/// The sums of eight outputs, from `first` on, of all rows.
+struct Octet {
+  const Operands& at;
+  int64_t first, outputs;
+  Simd8* sums;
+
+  Octet(const Operands& at, int64_t first, Simd8* sums)
+      : at(at), first(first), outputs(std::min(kOctet, at.g.outputs - first)), sums(sums) {}
+
+  void start() const {
+    std::fill_n(sums, at.g.n, at.bias ? load_octet(at.bias + first, outputs) : Simd8{});
+  }
+
+  void add(const Inputs& inputs, int64_t begin, int64_t count) const {
+    const int64_t k = at.g.k;
+    Piece piece{inputs.values.data(), count, k - begin, {}};
+    for (int64_t i = 0; i < kOctet; ++i) {
+      piece.w[size_t(i)] = at.w + (first + std::min(i, outputs - 1)) * k + begin;
+    }
+    for (int64_t n = 0; n < at.g.n; n += kAtOnce, piece.x += kAtOnce * Inputs::kDistance) {
+      kAddPiece[size_t(std::min(kAtOnce, at.g.n - n) - 1)](piece, sums + n);
+    }
+  }
+
+  void store() const {
+    const Simd8 least = Simd8{} + (at.relu ? 0.F : -std::numeric_limits<float>::infinity());
+    for (int64_t n = 0; n < at.g.n; ++n) {
+      store_octet(at.y + n * at.g.outputs + first, sums[n] < least ? least : sums[n], outputs);
+    }
+  }
+};
+
 void run_block(const Operands& at, int block) {
-  const int64_t o = block * kOutputs, outputs = std::min(kOutputs, at.g.outputs - o), k = at.g.k;
-  Simd8 sums[kRows][kOctets];
-  alignas(64) float panel[kInputs * kOutputs];
-  if (outputs < kOutputs) std::fill(std::begin(panel), std::end(panel), 0.F);
-  for (int64_t octet = 0; octet < kOctets; ++octet) {
-    const int64_t count = std::clamp(outputs - octet * kOctet, int64_t(0), kOctet);
-    sums[0][octet] = at.bias ? load_octet(at.bias + o + octet * kOctet, count) : Simd8{};
-  }
-  for (int64_t n = 1; n < at.g.n; ++n) std::copy_n(sums[0], kOctets, sums[n]);
-  for (int64_t k0 = 0; k0 < k; k0 += kInputs) {
-    const int64_t inputs = std::min(kInputs, k - k0);
-    take_panel(at.w + o * k + k0, outputs, inputs, k - k0, k, panel);
-    for (int64_t n = 0; n < at.g.n; n += kAtOnce) {
-      const int64_t rows = std::min(kAtOnce, at.g.n - n);
-      kAddProducts[size_t(rows - 1)](at.x + n * k + k0, k, panel, inputs, sums + n);
+  Simd8 sums[kOctets][kRows];
+  const auto each = [&](const auto& f) {
+    for (int64_t o = 0; o < kOctets; ++o) {
+      const int64_t first = block * kOutputs + o * kOctet;
+      if (first < at.g.outputs) f(Octet(at, first, sums[o]));
     }
+  };
+  each([](const Octet& octet) { octet.start(); });
+  Inputs inputs;
+  for (int64_t begin = 0; begin < at.g.k; begin += kInputs) {
+    const int64_t count = std::min(kInputs, at.g.k - begin);
+    inputs.take(at, begin, count);
+    each([&](const Octet& octet) { octet.add(inputs, begin, count); });
   }
-  for (int64_t n = 0; n < at.g.n; ++n) {
-    for (int64_t i = 0; i < outputs; ++i) {
-      const float sum = sums[n][i / kOctet][i % kOctet];
-      at.y[n * at.g.outputs + o + i] = at.relu ? std::max(sum, 0.F) : sum;
-    }
-  }
+  each([](const Octet& octet) { octet.store(); });
 }
 
 }  // namespace
