@@ -54,6 +54,7 @@ def test_the_nets_of_keys_are_logged_as_a_table(spark):
     kept = mlflow.get_run(run.info.run_id)
     assert kept.data.params["groupCol"] == "a shop"
     assert kept.data.metrics["keys"] == 3 and kept.data.metrics["failed_keys"] == 1
+    assert kept.data.metrics["keys_done"] == 4
     told = [e for e in model.summary.course.events if e["event"] == "keys"]
     rates = mlflow.MlflowClient().get_metric_history(run.info.run_id, "keys_per_s")
     assert [(m.step, m.value) for m in rates] == [(e["tasks"], e["keys_per_s"]) for e in told]

@@ -90,7 +90,8 @@ def _metrics(summary, events: list) -> list:
             numbers |= {name: event[name] for name in ("wait_data", "wait_comm")}
             numbers |= event.get("outputs", {})
         elif event["event"] == "keys":
-            numbers = {name: event[name] for name in ("keys", "keys_per_s")}
+            # Those that failed, too; "keys" are those with a net, at the end.
+            numbers = {"keys_done": event["keys"], "keys_per_s": event["keys_per_s"]}
         elif event["event"] == "test":
             numbers = {f"{event['net']}.{name}": n for name, n in event["outputs"].items()}
         else:
