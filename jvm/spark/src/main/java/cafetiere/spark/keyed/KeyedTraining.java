@@ -59,17 +59,13 @@ public record KeyedTraining(
   /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */
   public KeyedNets train(Dataset<?> data, KeyedReport report) {
     SparkContext sc = data.sparkSession().sparkContext();
-    try (KeyedRun begun = new KeyedRun(sc, report, slots(sc), tasks(sc))) {
-      return begun(data, begun);
-    }
-  }
-
-  private KeyedNets begun(Dataset<?> data, KeyedRun run) {
-    try {
-      return trained(data, run);
-    } catch (Throwable e) {
-      run.fail(e);
-      throw e;
+    try (KeyedRun run = new KeyedRun(sc, report, slots(sc), tasks(sc))) {
+      try {
+        return trained(data, run);
+      } catch (Throwable e) {
+        run.fail(e);
+        throw e;
+      }
     }
   }
 
