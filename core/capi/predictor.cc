@@ -14,6 +14,7 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/capi/row_axes.h"
+#include "core/data/row_table.h"
 #include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
@@ -71,7 +72,8 @@ struct cft_predictor {
   std::map<int64_t, cafetiere::capi::PredictorPlan> plans;  // by rows
   int64_t tail = 0;  ///< rows of the last batch that was not full
   std::vector<float> scratch;
-  std::vector<std::byte> row;  ///< encoded, of floats
+  std::vector<std::byte> row;                    ///< encoded, of floats
+  std::vector<std::span<const std::byte>> rows;  ///< of the caller's chunk
 
   cafetiere::Result<cafetiere::capi::PredictorPlan*> plan_for(int64_t rows) {
     auto& of_rows = plans[rows];
@@ -200,10 +202,11 @@ Status run_rows(cft_predictor* p, int64_t count, const Row& row, float* const* o
 Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
            float* const* outputs) {
   CFT_ASSIGN(const auto encoded, given_bytes(chunk, bytes, "chunk"));
-  RowTable table(p->net->schema);
-  CFT_TRY(table.append(count, encoded));
+  p->rows.clear();
+  const auto keep = [p](std::span<const std::byte> row, auto) { p->rows.push_back(row); };
+  CFT_TRY(for_each_row(p->net->schema, count, encoded, keep));
   return run_rows(
-      p, count, [&](int64_t i) { return table.row(i); }, outputs);
+      p, count, [p](int64_t i) { return p->rows[size_t(i)]; }, outputs);
 }
 
 /// The floats a row of each column, after a check that they can be the schema's.

@@ -41,7 +41,40 @@ Result<size_t> column_size(const std::byte* at, size_t left, const Column& colum
   return sizeof(uint32_t) + payload;
 }
 
+Status check_count(const RowSchema& schema, int64_t count, std::span<const std::byte> chunk) {
+  const size_t least = schema.columns.size() * sizeof(uint32_t);
+  if (count >= 0 && static_cast<uint64_t>(count) <= chunk.size() / least) return {};
+  return invalid_argument(fmt::format(
+      "a chunk of {} bytes cannot hold {} rows of {} columns; each column needs at least 4 bytes",
+      chunk.size(), count, schema.columns.size()));
+}
+
 }  // namespace
+
+Status for_each_row(
+    const RowSchema& schema, int64_t count, std::span<const std::byte> chunk,
+    const std::function<void(std::span<const std::byte> row, std::span<const std::byte> id)>& use) {
+  CFT_TRY(check_count(schema, count, chunk));
+  const std::byte* at = chunk.data();
+  const std::byte* const end = at + chunk.size();
+  for (int64_t row = 0; row < count; ++row) {
+    const std::byte* const start = at;
+    std::span<const std::byte> id;
+    for (size_t c = 0; c < schema.columns.size(); ++c) {
+      CFT_ASSIGN(const size_t size,
+                 column_size(at, static_cast<size_t>(end - at), schema.columns[c], row));
+      if (static_cast<int>(c) == schema.id) id = {at + sizeof(uint32_t), size - sizeof(uint32_t)};
+      at += size;
+    }
+    use({start, at}, id);
+  }
+  if (at != end) {
+    return invalid_argument(
+        fmt::format("{} bytes follow the last of {} rows in the chunk; pass the rows' true number",
+                    end - at, count));
+  }
+  return {};
+}
 
 RowTable::RowTable(RowTable&& other)
     : schema_(other.schema_),
@@ -58,19 +91,7 @@ RowTable& RowTable::operator=(RowTable&& other) {
 }
 
 Status RowTable::append(int64_t count, std::span<const std::byte> chunk) {
-  const size_t least = schema_.columns.size() * sizeof(uint32_t);
-  if (count < 0 || static_cast<uint64_t>(count) > chunk.size() / least) {
-    return invalid_argument(fmt::format(
-        "a chunk of {} bytes cannot hold {} rows of {} columns; each column needs at least 4 bytes",
-        chunk.size(), count, schema_.columns.size()));
-  }
   const size_t before = rows_.size();
-  // Growing by at least half avoids copying the index for every small chunk.
-  const size_t needed = before + static_cast<size_t>(count);
-  if (needed > rows_.capacity()) {
-    rows_.reserve(std::max(needed, before + before / 2));
-    identities_.reserve(std::max(needed, before + before / 2));
-  }
   const Status status = parse_rows(count, chunk);
   if (!status.ok()) {
     rows_.resize(before);
@@ -80,36 +101,26 @@ Status RowTable::append(int64_t count, std::span<const std::byte> chunk) {
 }
 
 Status RowTable::parse_rows(int64_t count, std::span<const std::byte> chunk) {
+  CFT_TRY(check_count(schema_, count, chunk));
+  // Growing by at least half avoids copying the index for every small chunk.
+  const size_t before = rows_.size(), needed = before + static_cast<size_t>(count);
+  if (needed > rows_.capacity()) {
+    rows_.reserve(std::max(needed, before + before / 2));
+    identities_.reserve(std::max(needed, before + before / 2));
+  }
   CFT_ASSIGN(std::byte* const base, store_.allocate(chunk.size()));
-  const std::byte* at = chunk.data();
-  const std::byte* const end = at + chunk.size();
-  for (int64_t row = 0; row < count; ++row) {
-    const std::byte* const start = at;
-    std::span<const std::byte> id;
-    for (size_t c = 0; c < schema_.columns.size(); ++c) {
-      CFT_ASSIGN(const size_t size,
-                 column_size(at, static_cast<size_t>(end - at), schema_.columns[c], row));
-      if (static_cast<int>(c) == schema_.id) id = {at + sizeof(uint32_t), size - sizeof(uint32_t)};
-      at += size;
-    }
-    const std::span<const std::byte> bytes(start, at);
-    // Copies and hashes one row at a time, while its bytes are in the cache.
-    std::byte* const kept = base + (start - chunk.data());
-    std::memcpy(kept, start, bytes.size());
-    rows_.emplace_back(kept, bytes.size());
+  // Copies and hashes one row at a time, while its bytes are in the cache.
+  return for_each_row(schema_, count, chunk, [&](std::span<const std::byte> row, auto id) {
+    std::byte* const kept = base + (row.data() - chunk.data());
+    std::memcpy(kept, row.data(), row.size());
+    rows_.emplace_back(kept, row.size());
     if (schema_.id < 0) {
-      identities_.push_back(hash128(bytes, kRowSeed));
+      identities_.push_back(hash128(row, kRowSeed));
     } else {
       const ColumnType type = schema_.columns[static_cast<size_t>(schema_.id)].type;
       identities_.push_back(hash128(id, 1 + static_cast<uint64_t>(type)));
     }
-  }
-  if (at != end) {
-    return invalid_argument(
-        fmt::format("{} bytes follow the last of {} rows in the chunk; pass the rows' true number",
-                    end - at, count));
-  }
-  return {};
+  });
 }
 
 void RowTable::release_before(int64_t i) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "core/data/row_schema.h"
 
 namespace cafetiere {
+
+/// Calls `use` with the bytes of each of `count` rows, which must fill `chunk` exactly, and with its
+/// id, empty if the schema has none. Checks all sizes; an error names row and column, and `use` has
+/// been called for the rows before.
+Status for_each_row(
+    const RowSchema& schema, int64_t count, std::span<const std::byte> chunk,
+    const std::function<void(std::span<const std::byte> row, std::span<const std::byte> id)>& use);
 
 /// Encoded rows (row_schema.h) with an index. A row takes its bytes plus 32, without an allocation.
 /// Bytes beyond the budget are in files.
