@@ -2,6 +2,7 @@
 // Prediction through the C interface.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -273,6 +274,31 @@ TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
   EXPECT_THAT(scores, Each(-1));
   EXPECT_EQ(fill(2 * kScores, 1), 0) << cft_last_error();
   EXPECT_NE(scores.back(), -1);
+}
+
+/// Pages that this process has taken.
+int64_t page_faults() {
+  rusage usage{};
+  EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_minflt;
+}
+
+TEST(Predictor, ReadsEncodedRowsWhereTheyAre) {
+  const auto p = predictor(kNet, "score");
+  ASSERT_TRUE(p);
+  const RowBytes rows = same_rows(16);
+  std::vector<float> scores(16 * kScores);
+  float* const outputs[] = {scores.data()};
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(cft_predictor_run(p.get(), 16, rows.span().data(), rows.span().size(), outputs), 0)
+          << cft_last_error();
+    }
+  };
+  run(2);
+  const int64_t before = page_faults();
+  run(100);
+  EXPECT_LT(page_faults() - before, 100) << "each call takes memory from the system";
 }
 
 /// A full batch after another and a tail: both kinds of plans go on where the rows before ended.
