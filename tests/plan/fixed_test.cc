@@ -162,11 +162,11 @@ TEST(FewRows, AgreeWithTheReferenceOnAnyNumberOfThreads) {
 }
 
 TEST(FewRows, GiveTheBitsOfManyRows) {
-  for (const int64_t k : {1, 9, 64, 65, 1000}) {
+  for (const int64_t k : {1, 9, 64, 65, 257, 1000}) {
     for (const int64_t outputs : {1, 10, 32, 70}) {
       const bool relu = outputs == 10;
       const auto many = product(make_cpu_device(), 200, k, outputs, relu, 1);
-      for (const int64_t n : {1, 2, 3, 4, 5, 16, 17, 64, 65, 80, 81, 129, 193}) {
+      for (const int64_t n : {1, 2, 3, 4, 5, 8, 9, 12, 16, 17, 64, 65, 80, 81, 129, 193}) {
         SCOPED_TRACE(testing::Message() << n << " x " << k << " x " << outputs);
         const auto few = product(make_cpu_device(), n, k, outputs, relu, 1);
         EXPECT_EQ(few, std::vector<float>(many.begin(), many.begin() + n * outputs));
