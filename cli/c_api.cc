@@ -2,8 +2,8 @@
 // The explanation of a net in the C interface.
 #include <fmt/format.h>
 
+#include "cli/busy_limits.h"
 #include "cli/explanation.h"
-#include "cli/limits_flags.h"
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
 
@@ -34,14 +34,14 @@ Result<Subject> subject_of(const char* text) {
 
 namespace capi = cafetiere::capi;
 
-int cft_least_seconds(const char* options, int threads, double* out) {
+int cft_pass_seconds(const char* options, int threads, double* out) {
   CFT_NOT_NULL(out);
   return capi::guarded([&]() -> cafetiere::Status {
     if (threads < 1) return cafetiere::invalid_argument("threads must be at least 1");
     CFT_ASSIGN(cafetiere::Subject subject, cafetiere::subject_of(options));
-    subject.limits = cafetiere::LimitsFlags().get(threads);
+    CFT_ASSIGN(subject.limits, cafetiere::busy_limits(threads));
     CFT_ASSIGN(const cafetiere::Explanation explained, cafetiere::explain(subject, {}));
-    *out = explained.least_seconds;
+    *out = explained.least_seconds / subject.limits->training;
     return {};
   });
 }

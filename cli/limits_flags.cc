@@ -21,12 +21,15 @@ void LimitsFlags::add(CLI::App& app) {
       "the user's cache folder");
 }
 
+std::string limits_key(int threads) {
+  return fmt::format("{}, {}{}, code for {}, {} threads, version {}", cpu_name(),
+                     fmt::join(instruction_sets(), " "), amx_permitted() ? " amx" : "",
+                     instruction_set(), threads, CFT_VERSION);
+}
+
 MachineLimits LimitsFlags::get(int threads) const {
-  const std::string key =
-      fmt::format("{}, {}{}, code for {}, {} threads, version {}", cpu_name(),
-                  fmt::join(instruction_sets(), " "), amx_permitted() ? " amx" : "",
-                  instruction_set(), threads, CFT_VERSION);
-  return cached_limits(limits_file(), key, anew, [threads] { return measure_limits(threads); });
+  const auto measure = [threads]() -> Result<MachineLimits> { return measure_limits(threads); };
+  return *cached_limits(limits_file(), limits_key(threads), anew, measure);
 }
 
 std::string summary(const MachineLimits& limits) {

@@ -13,9 +13,12 @@ struct LimitsFlags {
   bool anew = false;
 
   void add(CLI::App& app);
-  /// Kept by processor, instruction set, threads and version. Says where they come from.
+  /// Those of `threads` threads alone; kept by processor, instruction set, threads and version.
   MachineLimits get(int threads) const;
 };
+
+/// The key of such limits in the file that keeps them.
+std::string limits_key(int threads);
 
 /// "AMD EPYC, 2 threads, avx512: 210 GFLOP/s, L2 200 GB/s, ..": a line.
 std::string summary(const MachineLimits& limits);

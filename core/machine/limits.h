@@ -26,8 +26,10 @@ struct MachineLimits {
   double bf16 = 0, bf16_thread = 0;        ///< by AMX; 0 without it
   std::string amx = "none";                ///< AmxState::name at the time
   std::vector<MemoryLevel> levels;         ///< the smallest first; the last one is the memory
-  std::string measured;                    ///< when, in UTC
-  double load = 0;                         ///< of the machine then, of the last minute
+  /// The share of its roofline's speed that a small training reaches; 0 where none was timed.
+  double training = 0;
+  std::string measured;  ///< when, in UTC
+  double load = 0;       ///< of the machine then, of the last minute
 };
 
 /// Measures for less than two seconds.

@@ -13,7 +13,7 @@ namespace cafetiere {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bandwidth, read, copy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryLevel, name, bytes, rate)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineLimits, instruction_set, threads, float32, float32_thread,
-                                   bf16, bf16_thread, amx, levels, measured, load)
+                                   bf16, bf16_thread, amx, levels, training, measured, load)
 
 namespace {
 
@@ -49,12 +49,12 @@ std::string limits_file() {
   return {};
 }
 
-MachineLimits cached_limits(const std::string& file, const std::string& key, bool anew,
-                            const std::function<MachineLimits()>& measure) {
+Result<MachineLimits> cached_limits(const std::string& file, const std::string& key, bool anew,
+                                    const std::function<Result<MachineLimits>()>& measure) {
   if (!anew && !file.empty()) {
     if (auto limits = kept(read_json(file), key)) return *std::move(limits);
   }
-  MachineLimits limits = measure();
+  CFT_ASSIGN(MachineLimits limits, measure());
   if (file.empty()) return limits;
   json all = read_json(file);
   all[key] = limits;

@@ -16,8 +16,8 @@ std::string limits_file();
 /// The limits that the file has under `key`; else, or with `anew`, calls `measure` and keeps what it gives
 /// there, beside those of other keys. A file that cannot be written is no error: the next program measures
 /// again.
-MachineLimits cached_limits(const std::string& file, const std::string& key, bool anew,
-                            const std::function<MachineLimits()>& measure);
+Result<MachineLimits> cached_limits(const std::string& file, const std::string& key, bool anew,
+                                    const std::function<Result<MachineLimits>()>& measure);
 
 nlohmann::json json_of(const MachineLimits& limits);
 

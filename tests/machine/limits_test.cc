@@ -90,25 +90,39 @@ TEST(Amx, StatesAreTheirRatioToFloat32) {
 /// Counts how often the machine would have been measured.
 struct Measure {
   int* calls;
-  MachineLimits operator()() const {
+  Result<MachineLimits> operator()() const {
     MachineLimits limits = example();
     limits.threads = ++*calls;
     return limits;
   }
 };
 
+MachineLimits kept(const std::string& file, const std::string& key, bool anew, int* calls) {
+  return *cached_limits(file, key, anew, Measure{calls});
+}
+
 TEST(LimitsFile, IsReadAgainForItsKeyAlone) {
   const TempDir folder;
   const std::string file = folder.path("below/machine.json");
   int calls = 0;
-  const MachineLimits first = cached_limits(file, "a", false, Measure{&calls});
-  EXPECT_EQ(json_of(cached_limits(file, "a", false, Measure{&calls})), json_of(first));
+  const MachineLimits first = kept(file, "a", false, &calls);
+  EXPECT_EQ(json_of(kept(file, "a", false, &calls)), json_of(first));
   EXPECT_EQ(calls, 1);
-  EXPECT_EQ(cached_limits(file, "b", false, Measure{&calls}).threads, 2);
-  EXPECT_EQ(cached_limits(file, "a", true, Measure{&calls}).threads, 3);
-  EXPECT_EQ(cached_limits(file, "b", false, Measure{&calls}).threads, 2);
-  EXPECT_EQ(cached_limits(file, "a", false, Measure{&calls}).threads, 3);
+  EXPECT_EQ(kept(file, "b", false, &calls).threads, 2);
+  EXPECT_EQ(kept(file, "a", true, &calls).threads, 3);
+  EXPECT_EQ(kept(file, "b", false, &calls).threads, 2);
+  EXPECT_EQ(kept(file, "a", false, &calls).threads, 3);
   EXPECT_EQ(calls, 3);
+}
+
+TEST(LimitsFile, KeepsNothingOfAMeasurementThatFails) {
+  const TempDir folder;
+  const std::string file = folder.path("machine.json");
+  const auto fail = []() -> Result<MachineLimits> { return invalid_argument("no such core"); };
+  EXPECT_EQ(cached_limits(file, "a", false, fail).status().message(), "no such core");
+  int calls = 0;
+  kept(file, "a", false, &calls);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(LimitsFile, OneThatIsNotOursIsReplaced) {
@@ -117,16 +131,16 @@ TEST(LimitsFile, OneThatIsNotOursIsReplaced) {
   for (const char* text : {"", "[1]", R"({"a": {"threads": "two"}})", "{"}) {
     std::ofstream(file) << text;
     int calls = 0;
-    cached_limits(file, "a", false, Measure{&calls});
-    cached_limits(file, "a", false, Measure{&calls});
+    kept(file, "a", false, &calls);
+    kept(file, "a", false, &calls);
     EXPECT_EQ(calls, 1) << text;
   }
 }
 
 TEST(LimitsFile, OneThatCannotBeWrittenIsNoError) {
   int calls = 0;
-  EXPECT_EQ(cached_limits("/proc/none/machine.json", "a", false, Measure{&calls}).threads, 1);
-  EXPECT_EQ(cached_limits("", "a", false, Measure{&calls}).threads, 2);
+  EXPECT_EQ(kept("/proc/none/machine.json", "a", false, &calls).threads, 1);
+  EXPECT_EQ(kept("", "a", false, &calls).threads, 2);
 }
 
 }  // namespace

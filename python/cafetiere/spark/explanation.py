@@ -77,7 +77,7 @@ class Explaining:
 
         Reads the table to count its rows; then trains for some seconds on a few of them, on all
         executors that fit() would use, and throws the weights away. With ``probe=False`` the time
-        is the least that the limits of an executor's machine allow.
+        follows from the limits of an executor's machine, which are measured once.
         """
         refuse("explain", "ask it in a session without Connect")
         self._transfer_params_to_java()

@@ -39,12 +39,12 @@ public final class Engine {
   }
 
   /**
-   * The least seconds that this machine needs for a pass over a batch, by its limits; see
-   * cft_least_seconds.
+   * The seconds that a pass over a batch should take on this machine, by its limits; see
+   * cft_pass_seconds.
    */
-  public static double leastSeconds(String options, int threads) {
+  public static double passSeconds(String options, int threads) {
     NativeLibrary.load();
-    return Native.leastSeconds(Native.utf8(options), threads);
+    return Native.passSeconds(Native.utf8(options), threads);
   }
 
   /** The modes of training together and what each allows, as JSON; see cft_sync_modes. */

@@ -86,7 +86,7 @@ final class Native {
 
   static native byte[] explain(byte[] options);
 
-  static native double leastSeconds(byte[] options, int threads);
+  static native double passSeconds(byte[] options, int threads);
 
   static native void ofOnnx(byte[] file, byte[][] netAndWeights);
 

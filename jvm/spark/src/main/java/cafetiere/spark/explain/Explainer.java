@@ -53,7 +53,7 @@ public final class Explainer {
     Dataset<Row> sample = sample(2 * stepRows);
     double flops = passes * (net.path("flops_forward").asDouble()
         + net.path("flops_backward").asDouble());
-    StepTime time = engine == null ? leastTime()
+    StepTime time = engine == null ? expectedTime()
         : new Probe(engine, plan, sample).stepTime(flops * shardsOf(plan.workers()), period());
     long steps = plan.stepsPerEpoch(rows);
     return new Explanation(blobs(), net.path("parameters").asLong(), rows, plan.workers(),
@@ -124,11 +124,11 @@ public final class Explainer {
   }
 
   /** By the limits of an executor's machine. */
-  private StepTime leastTime() {
+  private StepTime expectedTime() {
     String text = NetDescription.optionsOf(plan);
     int threads = plan.threads();
     double pass = JavaSparkContext.fromSparkContext(train.sparkSession().sparkContext())
-        .parallelize(List.of(text), 1).map(net -> Engine.leastSeconds(net, threads)).first();
+        .parallelize(List.of(text), 1).map(net -> Engine.passSeconds(net, threads)).first();
     double wait = plan.workers() > 1 ? assumedWait(plan.workers()) / period() : 0;
     return new StepTime(pass * passes * shardsOf(plan.workers()), 0, wait);
   }

@@ -28,8 +28,8 @@ import java.util.Locale;
  *     predicted
  * @param rowBytes memory of a worker's rows
  * @param time of a step
- * @param isProbed whether the time was measured on the executors; else it is the least that the
- *     machine's limits allow
+ * @param isProbed whether the time was measured on the executors; else it follows from their
+ *     machines' limits
  * @param scaling other numbers of workers
  */
 public record Explanation(List<Blob> blobs, long parameters, long rows, int workers, int shards,
@@ -117,7 +117,7 @@ public record Explanation(List<Blob> blobs, long parameters, long rows, int work
     line(text, "memory of a worker: %.1f MiB, of which %.1f for rows", workerBytes() / MIB,
         rowBytes / MIB);
     line(text, "a step %s %.4g ms: computing %.4g, waiting for rows %.4g, for workers %.4g",
-        isProbed ? "took" : "takes at least", time.total() * 1e3, time.computing() * 1e3,
+        isProbed ? "took" : "should take", time.total() * 1e3, time.computing() * 1e3,
         time.data() * 1e3, time.network() * 1e3);
     line(text, "an epoch: %.4g s", epochSeconds());
     for (Scaling one : scaling) {
