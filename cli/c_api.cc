@@ -41,7 +41,7 @@ int cft_pass_seconds(const char* options, int threads, double* out) {
     CFT_ASSIGN(cafetiere::Subject subject, cafetiere::subject_of(options));
     CFT_ASSIGN(subject.limits, cafetiere::busy_limits(threads));
     CFT_ASSIGN(const cafetiere::Explanation explained, cafetiere::explain(subject, {}));
-    *out = explained.least_seconds / subject.limits->training;
+    *out = explained.least_seconds / subject.limits->training + explained.update_seconds;
     return {};
   });
 }

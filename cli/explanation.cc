@@ -36,14 +36,18 @@ int64_t parameters_of(const Node& node, const Graph& graph) {
   return count;
 }
 
+int64_t parameters_of(const Graph& graph) {
+  int64_t count = 0;
+  for (const Param& p : graph.params()) count += p.shape.count();
+  return count;
+}
+
 std::string head(const LoadedNet& net, const PlanOutline& plan) {
-  int64_t parameters = 0;
-  for (const Param& p : net.graph.params()) parameters += p.shape.count();
   std::string text = fmt::format("{} (phase {}, device {})\n", net.graph.name(),
                                  caffe::Phase_Name(net.graph.phase()), net.device->name());
   for (const auto& b : plan.inputs) text += fmt::format("  in   {} {}\n", b.name, b.shape.str());
   for (const auto& b : plan.outputs) text += fmt::format("  out  {} {}\n", b.name, b.shape.str());
-  return text + fmt::format("  {} parameters\n\n", grouped(double(parameters)));
+  return text + fmt::format("  {} parameters\n\n", grouped(double(parameters_of(net.graph))));
 }
 
 struct LayerWork {
@@ -203,6 +207,14 @@ Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& 
   return memory;
 }
 
+/// Of an update that reads the gradients, and reads and writes weights and history.
+Result<double> update_seconds(const Subject& subject, const Graph& graph) {
+  CFT_ASSIGN(const auto rule, make_update_rule(subject.solver.param));
+  const int64_t values = parameters_of(graph) * (3 + 2 * rule->history_per_param());
+  const StepWork work{.flops = 0, .bytes = values * int64_t(sizeof(float))};
+  return roofline(work, *subject.limits).seconds;
+}
+
 }  // namespace
 
 Result<Explanation> explain(const Subject& subject, const Logger& log) {
@@ -225,6 +237,9 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   }
   for (const StepInfo& step : plan.steps) {
     if (subject.limits) result.least_seconds += roofline(work_of(step), *subject.limits).seconds;
+  }
+  if (subject.limits && subject.train) {
+    CFT_ASSIGN(result.update_seconds, update_seconds(subject, net.graph));
   }
   result.text = head(net, plan) + layer_table +
                 steps(plan, subject.limits ? &*subject.limits : nullptr) +

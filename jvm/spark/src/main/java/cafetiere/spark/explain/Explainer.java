@@ -12,9 +12,11 @@ import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Supplier;
+import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -23,8 +25,10 @@ import org.apache.spark.sql.catalyst.InternalRow;
 /** Explains a training before it is done. */
 public final class Explainer {
   private static final int MOST_WORKERS = 64;
-  /** Assumed where one worker alone was timed: 10 Gbit/s and what a message takes. */
+  /** Assumed where workers were not timed together: 10 Gbit/s and what a message takes. */
   private static final double LINK_BYTES = 10e9 / 8;
+  /** The same within a machine, whose memory each byte passes three times. */
+  private static final double HOST_BYTES = 4e9;
   private static final double MESSAGE_SECONDS = 50e-6;
   private static final List<String> EACH_STEP = List.of("allreduce", "auto");
 
@@ -129,20 +133,26 @@ public final class Explainer {
     int threads = plan.threads();
     double pass = JavaSparkContext.fromSparkContext(train.sparkSession().sparkContext())
         .parallelize(List.of(text), 1).map(net -> Engine.passSeconds(net, threads)).first();
-    double wait = plan.workers() > 1 ? assumedWait(plan.workers()) / period() : 0;
+    double wait = assumedWait(plan.workers(), isOneHost() ? HOST_BYTES : LINK_BYTES) / period();
     return new StepTime(pass * passes * shardsOf(plan.workers()), 0, wait);
   }
 
-  private double assumedWait(int workers) {
+  /** Whether the driver and all executors are on one machine. */
+  private boolean isOneHost() {
+    return Arrays.stream(train.sparkSession().sparkContext().statusTracker().getExecutorInfos())
+        .map(SparkExecutorInfo::host).distinct().count() == 1;
+  }
+
+  private double assumedWait(int workers, double bytesPerSecond) {
     double levels = Math.ceil(Math.log(workers) / Math.log(2));
     return workers == 1 ? 0
-        : exchanged(workers) / LINK_BYTES + 2 * levels * MESSAGE_SECONDS;
+        : exchanged(workers) / bytesPerSecond + 2 * levels * MESSAGE_SECONDS;
   }
 
   /** Seconds that a step waits for others: what was measured, by the share of the bytes that travel. */
   private double wait(StepTime time, int workers) {
     if (workers == 1) return 0;
-    if (plan.workers() == 1) return assumedWait(workers) / period();
+    if (plan.workers() == 1) return assumedWait(workers, LINK_BYTES) / period();
     return time.network() * exchanged(workers) / exchanged(plan.workers());
   }
 
