@@ -107,8 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, ImmediateUpdates,
                          testing::Values(GivenNet{"LeNet", kLeNet, 28 * 28},
                                          GivenNet{"Mixed", kMixedNet, 144},
                                          GivenNet{"Shared", kSharedNet, 300},
-                                         GivenNet{"Wide", wide_net(5024), 5024},
-                                         GivenNet{"Panels", wide_net(5120), 5120},
+                                         GivenNet{"Wide", wide_net(5120), 5120},
                                          GivenNet{"FewLast", wide_net(5008), 5008}),
                          [](const auto& info) { return std::string(info.param.name); });
 
