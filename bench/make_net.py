@@ -5,13 +5,13 @@
 cifar10_quick, AlexNet and GoogLeNet are those of Caffe's model zoo, ResNet-50 is that of He et
 al. (the stride in a block's first 1 x 1 convolution). Their images come from memory. The
 transformer has 4 blocks of 256 features on 128 tokens, the LSTM two layers of 512 on 64 steps of
-128 features; both predict one class for the whole sequence.
+128 features; both predict one class for the whole sequence. The MLP has three inner products.
 """
 
 import sys
 
 BATCHES = {"cifar10_quick": 100, "alexnet": 32, "googlenet": 32, "resnet50": 16}
-BATCHES |= {"transformer": 32, "lstm": 32}
+BATCHES |= {"transformer": 32, "lstm": 32, "mlp": 64}
 
 
 class Net:
@@ -210,10 +210,18 @@ def lstm(batch):
     return net
 
 
+def mlp(batch):
+    """Images of 3 x 32 x 32 without convolutions."""
+    net = Net("MLP", batch, 32)
+    x = net.ip("ip1", "data", 4096, relu=True)
+    net.loss("loss", net.ip("ip3", net.ip("ip2", x, 1024, relu=True), 10))
+    return net
+
+
 def main():
     """Prints the requested net."""
     names = {
-        f.__name__: f for f in (cifar10_quick, alexnet, googlenet, resnet50, transformer, lstm)
+        f.__name__: f for f in (cifar10_quick, alexnet, googlenet, resnet50, transformer, lstm, mlp)
     }
     if len(sys.argv) not in (2, 3) or sys.argv[1] not in names:
         sys.exit(f"usage: make_net.py {'|'.join(names)} [BATCH]")

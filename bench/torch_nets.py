@@ -218,6 +218,18 @@ class Recurrent(nn.Module):
         return self.scores(self.lstm(x.transpose(0, 1))[0][-1])
 
 
+def mlp():
+    """Three linear layers."""
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(3072, 4096),
+        nn.ReLU(),
+        nn.Linear(4096, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, 10),
+    )
+
+
 # Net, batch, shape of an image or a sequence, classes.
 NETS = {
     "lenet": (lenet, 64, (1, 28, 28), 10),
@@ -227,4 +239,5 @@ NETS = {
     "resnet50": (resnet50, 16, (3, 224, 224), 1000),
     "transformer": (transformer, 32, (128, 256), 10),
     "lstm": (Recurrent, 32, (64, 128), 10),
+    "mlp": (mlp, 64, (3, 32, 32), 10),
 }
