@@ -82,6 +82,9 @@ TEST(Convolution, WideChannels) {
   check_wide({2, 75, 5, 5}, "num_output: 130 kernel_size: 3");
   check_wide({2, 64, 6, 5}, "num_output: 72 kernel_size: 1");
   check_wide({2, 64, 6, 5}, "num_output: 72 kernel_size: 1 stride: 2 pad: 1");
+  // Pixels a multiple of 4 KB apart, and ranges of channels that are no multiple of 256.
+  check_wide({2, 1024, 5, 3}, "num_output: 72 kernel_size: 1");
+  check_wide({2, 2560, 3, 5}, "num_output: 64 kernel_size: 1 stride: 2");
   check_wide({2, 16, 8, 9}, "num_output: 32 kernel_size: 3 dilation: 2 pad: 3 stride: 3");
   check_wide({2, 24, 3, 3}, "num_output: 16 kernel_size: 2 pad: 3");
   check_wide({2, 32, 5, 6}, "num_output: 48 kernel_size: 3 pad: 1 group: 2");

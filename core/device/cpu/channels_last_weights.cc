@@ -14,13 +14,18 @@
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kPixels = 64;  // pixels per product; their gradients stay in the L1 cache
+constexpr int64_t kPixels = 64;   // pixels per product; their gradients stay in the L1 cache
+constexpr int64_t kCopied = 256;  // source channels per product of copied pixels
+constexpr int64_t kDistance = kCopied + kCacheLine;  // of copied pixels: not a power of two
 
 /// Additionally divided into tiles of output pixels; each kernel element covers their source pixels
 /// in spans.
 struct WeightGradient : SumBlocks {
   int64_t row_tile, col_tiles;
   std::vector<std::vector<Span>> spans;  // per tile of columns
+  /// A product's source pixels are a multiple of 4 KB apart: too few of them would fit into the L1
+  /// cache, so they are copied.
+  bool copies = false;
 
   explicit WeightGradient(const ConvGeometry& g)
       : SumBlocks(g, LaneBlocks(g.outputs / g.group), g.channels / g.group) {
@@ -29,7 +34,11 @@ struct WeightGradient : SumBlocks {
     for (int64_t t = 0; t < col_tiles; ++t) {
       spans.push_back(cafetiere::spans(c.cols, column(t), column(t + 1), c.kernel_w));
     }
+    const bool one = c.kernel_size() == 1 && spans[0].size() == 1;
+    copies = one && distance(spans[0][0]) % 1024 == 0;
   }
+  /// Of a span's source pixels, in floats.
+  int64_t distance(const Span& s) const { return s.src_step * c.in_channels; }
   int64_t column(int64_t tile) const { return tile * c.out_w / col_tiles; }
 };
 
@@ -42,10 +51,14 @@ WeightProducts generate(const WeightGradient& w) {
     for (const Span& s : tile) {
       for (int64_t height : {w.lanes.size, w.lanes.lanes(w.lanes.count - 1)}) {
         for (int64_t range = 0; range < w.sources; ++range) {
-          const int64_t width = w.source(range + 1) - w.source(range);
-          products.try_emplace({s.count, s.src_step, height, width}, height, width, s.count, height,
-                               s.src_step * w.c.in_channels, w.c.kernel_size() * height, true,
-                               Brgemm::B::kRows);
+          const int64_t channels = w.source(range + 1) - w.source(range);
+          const int64_t whole = w.copies ? std::min(channels, kCopied) : channels;
+          for (int64_t width : {whole, channels % whole}) {
+            if (width == 0) continue;
+            products.try_emplace({s.count, s.src_step, height, width}, height, width, s.count,
+                                 height, w.copies ? kDistance : w.distance(s),
+                                 w.c.kernel_size() * height, true, Brgemm::B::kRows);
+          }
         }
       }
     }
@@ -59,6 +72,8 @@ struct PartKernel {
   std::shared_ptr<const WeightProducts> products;
   const float *src, *diff;
   float* partial;
+
+  using Rows = std::array<const float*, kPixels>;  ///< where the pixels of output rows begin
 
   void operator()(int block) const {
     const Correlation& c = w->c;
@@ -92,9 +107,8 @@ struct PartKernel {
       }
     }
     for (const Span& span : w->spans[size_t(tile)]) {
-      const Brgemm& product = products->at({span.count, span.src_step, lanes, channels});
       for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
-        std::array<const float*, kPixels> as, bs;
+        Rows as, bs;
         int64_t count = 0;
         for (int64_t oh = row0; oh < row1; ++oh) {
           const auto& taps = c.rows[size_t(oh)];
@@ -104,9 +118,33 @@ struct PartKernel {
           as[size_t(count)] = near.data() + ((oh - row0) * width + span.out - first) * lanes;
           bs[size_t(count++)] = x + (hit->second * c.in_w + span.src) * c.in_channels;
         }
-        if (count > 0)
-          product(as.data(), bs.data(), sum + (kh * c.kernel_w + span.kernel) * lanes, count);
+        if (count == 0) continue;
+        if (w->copies) {
+          add_copied(span, lanes, channels, as, bs, count, sum);
+        } else {
+          products->at({span.count, span.src_step, lanes, channels})(
+              as.data(), bs.data(), sum + (kh * c.kernel_w + span.kernel) * lanes, count);
+        }
       }
+    }
+  }
+
+  /// Adds the products of a 1 x 1 kernel, some source channels at a time.
+  void add_copied(const Span& span, int64_t lanes, int64_t channels, const Rows& as, const Rows& bs,
+                  int64_t count, float* sum) const {
+    std::array<float, kPixels * kDistance> pixels;
+    for (int64_t first = 0; first < channels; first += kCopied) {
+      const int64_t width = std::min(kCopied, channels - first);
+      Rows copies;
+      float* to = pixels.data();
+      for (int64_t row = 0; row < count; ++row) {
+        copies[size_t(row)] = to;
+        for (int64_t i = 0; i < span.count; ++i, to += kDistance) {
+          std::copy_n(bs[size_t(row)] + first + i * w->distance(span), width, to);
+        }
+      }
+      products->at({span.count, span.src_step, lanes, width})(as.data(), copies.data(),
+                                                              sum + first * lanes, count);
     }
   }
 };
