@@ -325,10 +325,9 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
   FirstEpoch epoch(encoded, sampler, form->fed.batch);
   const std::vector<Feed> feeds{{"", &epoch, form->tops}};
   CFT_TRY(check_posteriors(form->posteriors, feeds));
-  CFT_TRY(take_posterior_means(form->posteriors, form->weights_span(),
-                               {.feeds = &feeds,
-                                .engine = {device_.get(), &pool_, seed_},
-                                .log = {}}));
+  CFT_TRY(
+      take_posterior_means(form->posteriors, form->weights_span(),
+                           {.feeds = &feeds, .engine = {device_.get(), &pool_, seed_}, .log = {}}));
   CFT_ASSIGN(trained.model, form->model(*table_of(net)));
   return trained;
 }

@@ -46,9 +46,8 @@ TEST(InnerProduct, BeyondOneBlock) {
                .numeric = false});
   check_layer(
       {.layers = inner_product({3, 800}, "num_output: 64"), .batches = {64}, .numeric = false});
-  check_layer({.layers = inner_product({3, 512}, "num_output: 72"),
-               .batches = {17, 67},
-               .numeric = false});
+  check_layer(
+      {.layers = inner_product({3, 512}, "num_output: 72"), .batches = {17, 67}, .numeric = false});
 }
 
 TEST(InnerProduct, LayersThatShareParameters) {
