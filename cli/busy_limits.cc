@@ -80,7 +80,8 @@ MachineLimits divided(MachineLimits limits, int programs) {
 }
 
 Result<MachineLimits> measure(int threads) {
-  const int programs = std::max(1, usable_cores() / threads);
+  constexpr int kMost = 4;  // each takes 25 MB
+  const int programs = std::clamp(usable_cores() / threads, 1, kMost);
   MachineLimits limits = divided(measure_limits(programs * threads), programs);
   std::vector<Result<double>> shares(size_t(programs), 0.0);
   Crew(programs).each([&](int program) { shares[size_t(program)] = reached(limits); });

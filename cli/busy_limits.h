@@ -8,8 +8,9 @@
 namespace cafetiere {
 
 /// The share of `threads` threads in the limits of all cores together, and what a small training
-/// reaches of them (MachineLimits::training) while others like it use the other cores. Kept beside
-/// the limits of LimitsFlags; measuring takes less than four seconds.
+/// reaches of them (MachineLimits::training) while others like it use the other cores; there are
+/// four such programs at most. Kept beside the limits of LimitsFlags; measuring takes less than four
+/// seconds.
 Result<MachineLimits> busy_limits(int threads);
 
 }  // namespace cafetiere
