@@ -34,14 +34,17 @@ Result<Subject> subject_of(const char* text) {
 
 namespace capi = cafetiere::capi;
 
-int cft_pass_seconds(const char* options, int threads, double* out) {
+int cft_step_seconds(const char* options, int threads, int passes, int ranks, double* out) {
   CFT_NOT_NULL(out);
   return capi::guarded([&]() -> cafetiere::Status {
     if (threads < 1) return cafetiere::invalid_argument("threads must be at least 1");
+    if (passes < 1) return cafetiere::invalid_argument("passes must be at least 1");
+    if (ranks < 1) return cafetiere::invalid_argument("ranks must be at least 1");
     CFT_ASSIGN(cafetiere::Subject subject, cafetiere::subject_of(options));
     CFT_ASSIGN(subject.limits, cafetiere::busy_limits(threads));
     CFT_ASSIGN(const cafetiere::Explanation explained, cafetiere::explain(subject, {}));
-    *out = explained.least_seconds / subject.limits->training + explained.update_seconds;
+    *out = passes * explained.least_seconds / subject.limits->training +
+           explained.update_seconds / ranks;
     return {};
   });
 }

@@ -235,8 +235,11 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   if (subject.train) {
     CFT_ASSIGN(memory, training_memory(subject, net, plan));
   }
-  for (const StepInfo& step : plan.steps) {
-    if (subject.limits) result.least_seconds += roofline(work_of(step), *subject.limits).seconds;
+  if (subject.limits) {
+    CFT_ASSIGN(const PlanOutline pass, net.outline(result.options));
+    for (const StepInfo& step : pass.steps) {
+      result.least_seconds += roofline(work_of(step), *subject.limits).seconds;
+    }
   }
   if (subject.limits && subject.train) {
     CFT_ASSIGN(result.update_seconds, update_seconds(subject, net.graph));

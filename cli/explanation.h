@@ -30,7 +30,7 @@ struct Subject {
 struct Explanation {
   std::unique_ptr<LoadedNet> net;
   PlanOptions options;
-  double least_seconds = 0;   ///< of a pass over a batch, with limits
+  double least_seconds = 0;   ///< of a pass over a batch without the update, with limits
   double update_seconds = 0;  ///< of the update after it, also with limits
   std::string text;  ///< layers, steps with kernels and reasons, and the memory that training takes
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as fast as plain loads and stores get it.
+// Memory as fast as loads and stores get it.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ struct Bandwidth {
 };
 
 /// Reads and copies `bytes` altogether, each thread its own share, again and again for `seconds`.
-Bandwidth measure_bandwidth(Crew& crew, int64_t bytes, double seconds);
+/// `prefetches`: helps the hardware's prefetchers over the ends of pages, which pays beyond the L2
+/// cache.
+Bandwidth measure_bandwidth(Crew& crew, int64_t bytes, bool prefetches, double seconds);
 
 }  // namespace cafetiere

@@ -40,9 +40,9 @@ std::vector<MemoryLevel> measure_levels(Crew& crew) {
   const int64_t installed = int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   // Twice the last cache, as far as that leaves the machine its memory and us our two seconds.
   const int64_t beyond = std::min({std::max(2 * l3, 64 * kMiB), 512 * kMiB, installed / 16});
-  std::vector<MemoryLevel> levels{{"L2", l2, measure_bandwidth(crew, l2 / 2, kSeconds)}};
-  if (l3 > 2 * l2) levels.push_back({"L3", l3, measure_bandwidth(crew, l3 / 2, kSeconds)});
-  levels.push_back({"memory", installed, measure_bandwidth(crew, beyond, 2 * kSeconds)});
+  std::vector<MemoryLevel> levels{{"L2", l2, measure_bandwidth(crew, l2 / 2, false, kSeconds)}};
+  if (l3 > 2 * l2) levels.push_back({"L3", l3, measure_bandwidth(crew, l3 / 2, true, kSeconds)});
+  levels.push_back({"memory", installed, measure_bandwidth(crew, beyond, true, 2 * kSeconds)});
   return levels;
 }
 

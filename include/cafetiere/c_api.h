@@ -112,11 +112,13 @@ CFT_API int cft_describe(const char* options, char** out);
  *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
  *   "shapes": {TOP of a layer whose files are missing: [channels, height, width] or all sizes}} */
 CFT_API int cft_explain(const char* options, char** out);
-/* Since API version 4. The seconds that a pass over a batch should take with `threads` threads of this
- * machine while other programs use its other cores, and in training the update after it: the least that the
- * machine's limits allow, times what a small training needs more. Both are measured once, in less than four seconds, and kept in
- * cafetiere/machine.json in the user's cache folder. options: as for cft_explain. */
-CFT_API int cft_pass_seconds(const char* options, int threads, double* out);
+/* Since API version 4. The seconds that a step of `passes` passes over a batch should take with `threads`
+ * threads of this machine while other programs use its other cores: the least that the machine's limits allow,
+ * times what a small training needs more; and in training the update, which `ranks` ranks divide among
+ * themselves. Limits and training are measured once, in less than four seconds, and kept in
+ * cafetiere/machine.json in the user's cache folder. The exchange between ranks is not part of it. options: as
+ * for cft_explain. */
+CFT_API int cft_step_seconds(const char* options, int threads, int passes, int ranks, double* out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 

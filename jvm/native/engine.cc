@@ -23,9 +23,10 @@ CFT_JNI(jbyteArray, describe)(JNIEnv* env, jclass, jbyteArray options) try {
 }
 CFT_CATCH(jbyteArray)
 
-CFT_JNI(jdouble, passSeconds)(JNIEnv* env, jclass, jbyteArray options, jint threads) try {
+CFT_JNI(jdouble, stepSeconds)
+(JNIEnv* env, jclass, jbyteArray options, jint threads, jint passes, jint ranks) try {
   double seconds = 0;
-  check(env, cft_pass_seconds(to_text(env, options).c_str(), threads, &seconds));
+  check(env, cft_step_seconds(to_text(env, options).c_str(), threads, passes, ranks, &seconds));
   return seconds;
 }
 CFT_CATCH(jdouble)

@@ -291,7 +291,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_onnx_export);
   CALL(cft_onnx_import);
   CALL(cft_explain);
-  CALL(cft_pass_seconds);
+  CALL(cft_step_seconds);
   CALL(cft_state_hdf5);
   CALL(cft_rows_keys);
   CALL(cft_tree_sum);

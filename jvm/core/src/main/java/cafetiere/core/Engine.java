@@ -39,12 +39,12 @@ public final class Engine {
   }
 
   /**
-   * The seconds that a pass over a batch should take on this machine, by its limits; see
-   * cft_pass_seconds.
+   * The seconds that a step of some passes should take on this machine, by its limits; see
+   * cft_step_seconds.
    */
-  public static double passSeconds(String options, int threads) {
+  public static double stepSeconds(String options, int threads, int passes, int ranks) {
     NativeLibrary.load();
-    return Native.passSeconds(Native.utf8(options), threads);
+    return Native.stepSeconds(Native.utf8(options), threads, passes, ranks);
   }
 
   /** The modes of training together and what each allows, as JSON; see cft_sync_modes. */

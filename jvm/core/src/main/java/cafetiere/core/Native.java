@@ -86,7 +86,7 @@ final class Native {
 
   static native byte[] explain(byte[] options);
 
-  static native double passSeconds(byte[] options, int threads);
+  static native double stepSeconds(byte[] options, int threads, int passes, int ranks);
 
   static native void ofOnnx(byte[] file, byte[][] netAndWeights);
 

@@ -88,9 +88,12 @@ public final class Explainer {
 
   /** Steps from one exchange to the next. */
   private long period() {
-    JsonNode solver = net.path("solver");
-    boolean each = EACH_STEP.contains(solver.path("sync").asText());
-    return each ? 1 : Math.max(1, solver.path("sync_period").asLong());
+    return exchangesEachStep() ? 1
+        : Math.max(1, net.path("solver").path("sync_period").asLong());
+  }
+
+  private boolean exchangesEachStep() {
+    return EACH_STEP.contains(net.path("solver").path("sync").asText());
   }
 
   /** Of a worker: to each other one's slice of the sum and back. */
@@ -131,10 +134,13 @@ public final class Explainer {
   private StepTime expectedTime() {
     String text = NetDescription.optionsOf(plan);
     int threads = plan.threads();
-    double pass = JavaSparkContext.fromSparkContext(train.sparkSession().sparkContext())
-        .parallelize(List.of(text), 1).map(net -> Engine.passSeconds(net, threads)).first();
+    int ranks = exchangesEachStep() ? plan.workers() : 1;  // others update all weights on their own
+    int shardPasses = Math.toIntExact(passes * shardsOf(plan.workers()));
+    double step = JavaSparkContext.fromSparkContext(train.sparkSession().sparkContext())
+        .parallelize(List.of(text), 1)
+        .map(net -> Engine.stepSeconds(net, threads, shardPasses, ranks)).first();
     double wait = assumedWait(plan.workers(), isOneHost() ? HOST_BYTES : LINK_BYTES) / period();
-    return new StepTime(pass * passes * shardsOf(plan.workers()), 0, wait);
+    return new StepTime(step, 0, wait);
   }
 
   /** Whether the driver and all executors are on one machine. */
