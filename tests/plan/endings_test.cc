@@ -105,17 +105,19 @@ const std::string kBlocks = input("x", {2, 64, 24, 24}) +
                             conv("c", "z", "num_output: 24 kernel_size: 1");
 
 TEST(Endings, KeepTheBitsOfNets) {
-  const auto device = make_cpu_device(Precision::kBFloat16);
-  const Figured apart = figures_of(kBlocks, *device, 1, {.outputs = {}, .endings = false});
-  for (const int threads : {1, 3}) {
-    const Figured merged = figures_of(kBlocks, *device, threads, {});
-    expect_same_bits(merged.figures, apart.figures);
-    std::vector<std::string> with;
-    for (const StepInfo& step : merged.steps) {
-      if (step.kernel.find(", with a sum") != std::string::npos) with.push_back(step.name);
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const auto device = make_cpu_device(precision);
+    const Figured apart = figures_of(kBlocks, *device, 1, {.outputs = {}, .endings = false});
+    for (const int threads : {1, 3}) {
+      const Figured merged = figures_of(kBlocks, *device, threads, {});
+      expect_same_bits(merged.figures, apart.figures);
+      std::vector<std::string> with;
+      for (const StepInfo& step : merged.steps) {
+        if (step.kernel.find(", with a sum") != std::string::npos) with.push_back(step.name);
+      }
+      // Backward, the gradients of both readers of y and of a are added.
+      EXPECT_THAT(with, ElementsAre("b forward", "q forward", "p backward", "b backward"));
     }
-    // Backward, the gradients of both readers of y and of a are added.
-    EXPECT_THAT(with, ElementsAre("b forward", "q forward", "p backward", "b backward"));
   }
 }
 

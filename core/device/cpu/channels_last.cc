@@ -108,6 +108,7 @@ struct CorrelationKernel {
   const float *src, *weights, *bias;
   float* dst;
   bool relu;
+  const float* addend = nullptr;  ///< see Ending
 
   void operator()(int block) const {
     const Correlation& c = t->c;
@@ -140,12 +141,15 @@ struct CorrelationKernel {
     }
   }
 
-  /// Prefetches the cache lines that store() will write while the products are computed.
+  /// Prefetches the cache lines that store() will read and write while the products are computed.
   void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, float* out) const {
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
         float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
-        for (int64_t l = 0; l < lanes; l += kCacheLine) prefetch_to_write(to + l);
+        for (int64_t l = 0; l < lanes; l += kCacheLine) {
+          prefetch_to_write(to + l);
+          if (addend && addend != dst) __builtin_prefetch(addend + (to - dst) + l);
+        }
       }
     }
   }
@@ -175,7 +179,7 @@ struct CorrelationKernel {
     }
   }
 
-  /// Writes sums + bias, followed by ReLU if `relu`.
+  /// Writes sums + bias, plus the addend if there is one, followed by ReLU if `relu`.
   void store(int64_t row0, int64_t row1, int64_t tile, const Sums& sums, int64_t lanes,
              const float* bias_at, float* out) const {
     std::array<float, LaneBlocks::kLanes> start{};
@@ -186,7 +190,8 @@ struct CorrelationKernel {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
         float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
         for_each_chunk<kOctet>(lanes, [&](int64_t l, auto count) {
-          const Simd8 v = load_octet(sum + l, count) + load_octet(start.data() + l, count);
+          Simd8 v = load_octet(sum + l, count) + load_octet(start.data() + l, count);
+          if (addend) v += load_octet(addend + (to - dst) + l, count);
           store_octet(to + l, v < floor ? Simd8{} + floor : v, count);
         });
         sum += lanes;
@@ -239,13 +244,19 @@ void emit(Program& p, const std::string& name, Correlation correlation, bool bac
                           "brgemm NSC, lanes are channels (" + correlation.widths() +
                               (correlation.n < kImages ? ", few images)" : ")"),
                           flops, {src, packed}, bias, dst, Layout::kChannels);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const bool plain = bias == kNoTensor && !relu;
+  const auto make = [=, reads = step.reads](const Binder& at, const Ending& ending) {
+    const float* addend = ending.addend == kNoBuffer ? nullptr : at(ending.addend);
+    const bool plain = bias == kNoTensor && !ending.relu && !addend;
     const auto tiling = std::make_shared<const Tiling>(correlation, backward, plain);
     return Kernel{int(tiling->blocks()),
                   CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
-                                    bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu}};
+                                    bias == kNoTensor ? nullptr : at(reads[2]), at(ending.result),
+                                    ending.relu, addend}};
   };
+  step.make = [=, write = step.writes[0]](const Binder& at) {
+    return make(at, {kNoBuffer, write, relu});
+  };
+  if (!relu) step.make_ending = make;
   p.step(std::move(step));
 }
 
