@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/device/host_memory.h"
+#include "core/device/open_page.h"
 
 namespace cafetiere {
 namespace {
@@ -11,17 +12,10 @@ namespace {
 using Vector = float __attribute__((vector_size(32)));
 constexpr int64_t kVectors = 8;  // a turn of the loops
 
-/// Fetches the first lines of a page. The hardware's prefetchers stop at the end of a page; this lets
-/// them go on, and reads a third faster.
-void open_page(const Vector* page) {
-  constexpr int kLines = 4, kLine = 2;
-  for (int i = 0; i < kLines; ++i) __builtin_prefetch(page + i * kLine, 0, 2);
-}
-
 /// Adds up `count` vectors, a multiple of kVectors.
 template <bool kOpens>
 void read(const Vector* from, int64_t count) {
-  constexpr int64_t kPage = 128, kAhead = 4;
+  constexpr int64_t kPage = kPageBytes / int64_t(sizeof(Vector)), kAhead = 4;
   Vector sums[kVectors] = {};
   for (int64_t i = 0; i < count; i += kVectors) {
     if (kOpens && i % kPage == 0) open_page(from + i + kAhead * kPage);
@@ -57,8 +51,9 @@ struct Share {
 }  // namespace
 
 Bandwidth measure_bandwidth(Crew& crew, int64_t bytes, bool prefetches, double seconds) {
-  constexpr int64_t kSize = sizeof(Vector), kPage = 4096, kPiece = 1 << 20;
-  const int64_t share = std::max<int64_t>(1, bytes / crew.threads() / (2 * kPage)) * 2 * kPage;
+  constexpr int64_t kSize = sizeof(Vector), kPiece = 1 << 20;
+  const int64_t share =
+      std::max<int64_t>(1, bytes / crew.threads() / (2 * kPageBytes)) * 2 * kPageBytes;
   const int64_t piece =
       std::min(kPiece, share / 2) / kSize;  // half: others' turn before it is back
   std::vector<Share> shares(static_cast<size_t>(crew.threads()));

@@ -13,6 +13,7 @@
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/whole_pieces.h"
+#include "core/device/open_page.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::few_rows_bf16 {
@@ -131,26 +132,17 @@ struct PackTiles {
 /// As packed by PackTiles.
 struct TileWeights {
   static constexpr int64_t kProductsAhead = 4;
+  static constexpr int64_t kPage = kPageBytes / int64_t(sizeof(uint16_t));
 
   const uint16_t* tiles;
-
-  /// Fetches the first lines of each page of a product's weights. The hardware's prefetchers, which
-  /// have more reads in flight than a thread can start, stop at the end of a page; this lets them go on.
-  static void open_pages(const uint16_t* weights) {
-    constexpr int64_t kPage = 2048, kLines = 4;
-    for (int64_t page = 0; page < kTiles * kTile * kOutputs; page += kPage) {
-      for (int64_t i = 0; i < kLines; ++i) {
-        __builtin_prefetch(weights + page + i * 2 * kLine, 0, 2);
-      }
-    }
-  }
 
   void multiply(const InnerProductGeometry& g, const uint16_t* pairs, int64_t lanes, int64_t first,
                 int64_t outputs, float* sums) const {
     const uint16_t* const panel = tiles + first * PackTiles{g}.depth();
     for (int64_t k = 0; k < g.k; k += kTiles * kTile) {
       const int64_t inputs = std::min(kTiles * kTile, g.k - k), whole = inputs / kTile;
-      open_pages(panel + (k + kProductsAhead * kTiles * kTile) * kOutputs);
+      const uint16_t* const ahead = panel + (k + kProductsAhead * kTiles * kTile) * kOutputs;
+      for (int64_t i = 0; i < kTiles * kTile * kOutputs; i += kPage) open_page(ahead + i);
       std::array<const uint16_t*, kTiles> as, bs;
       for (int64_t i = 0; i < whole; ++i) {
         as[size_t(i)] = pairs + (k + i * kTile) * lanes;
