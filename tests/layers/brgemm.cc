@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products where no code is generated: the order of sums is the definition's, to the bit.
+// Products: the order of sums is the definition's, to the bit.
 #include "core/device/cpu/brgemm.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct Case {
   Brgemm::B form;
 };
 
-/// Whether a product is that of the definition: i, then k, each product rounded before it is added.
-bool is_exact(const Case& of) {
+/// Whether a product is that of the definition: i, then k, each product rounded before it is added,
+/// unless multiply-adds are fused.
+bool is_exact(const Case& of, bool fused) {
   const int64_t lda = of.m + 3, ldc = of.m + 1;
   const bool rows = of.form == Brgemm::B::kRows;
   const int64_t ldb = (rows ? of.n : of.k) + 2;
@@ -44,7 +46,9 @@ bool is_exact(const Case& of) {
       if (!of.add) sum = 0;
       for (int64_t i = 0; i < of.count; ++i) {
         for (int64_t k = 0; k < of.k; ++k) {
-          sum += as[size_t(i)][k * lda + row] * bs[size_t(i)][rows ? k * ldb + col : col * ldb + k];
+          const float x = as[size_t(i)][k * lda + row];
+          const float y = bs[size_t(i)][rows ? k * ldb + col : col * ldb + k];
+          sum = fused ? std::fma(x, y, sum) : sum + x * y;
         }
       }
     }
@@ -54,14 +58,15 @@ bool is_exact(const Case& of) {
   return c == expected;
 }
 
-bool all_are_exact() {
+bool all_are_exact(bool fused) {
   bool exact = true;
-  for (int64_t m : {1, 7, 8, 15, 16, 31, 40}) {
-    for (int64_t n : {1, 3, 4, 9}) {
+  for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 31, 40}) {
+    for (int64_t n : {1, 3, 4, 9, 13}) {
       for (int64_t k : {1, 5, 128, 300}) {
         for (const bool add : {false, true}) {
           for (const auto form : {Brgemm::B::kColumns, Brgemm::B::kRows}) {
-            exact = exact && is_exact({m, n, k, 1, add, form}) && is_exact({m, n, k, 3, add, form});
+            exact = exact && is_exact({m, n, k, 1, add, form}, fused) &&
+                    is_exact({m, n, k, 3, add, form}, fused);
           }
         }
       }
@@ -72,12 +77,21 @@ bool all_are_exact() {
 
 TEST(Brgemm, WithoutGeneratedCodeSumsAreInOrder) {
   if (instruction_set() == "generic") {
-    EXPECT_TRUE(all_are_exact());
+    EXPECT_TRUE(all_are_exact(false));
     return;
   }
   // The instruction set is the process's.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(use_instruction_set("generic").ok() && all_are_exact() ? 0 : 1),
+  EXPECT_EXIT(std::exit(use_instruction_set("generic").ok() && all_are_exact(false) ? 0 : 1),
+              ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Brgemm, Avx2CodeAddsFusedProductsInOrder) {
+  if (!has_wide_vectors(instruction_set()) && instruction_set() != "avx2") {
+    GTEST_SKIP() << "needs AVX2";
+  }
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(use_instruction_set("avx2").ok() && all_are_exact(true) ? 0 : 1),
               ::testing::ExitedWithCode(0), "");
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/rest_rows.h"
 #include "core/device/isa.h"
 
 namespace cafetiere {
@@ -75,6 +76,7 @@ Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_
   const int64_t pieces = (k + kDepth - 1) / kDepth;
   const int64_t depth = (k + pieces - 1) / pieces;
   batch_ = pieces > 1 ? 1 : std::clamp<int64_t>(kDepth / k, 1, kMaxBatch);
+  rest_ = RestRows::of(m);
   first_ = generate(depth, add);
   next_ = add ? first_ : generate(depth, true);
   last_ = k % depth == 0 ? next_ : generate(k % depth, true);
@@ -82,12 +84,13 @@ Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_
 
 Brgemm::Kernel Brgemm::generate(int64_t depth, bool add) const {
   (void)instruction_set();  // which may lower the set that libxsmm generates for
+  if (rest_ == m_) return {nullptr, depth, add};
   const libxsmm_blasint la = int(lda_), lb = int(ldb_), lc = int(ldc_);
   const float alpha = 1, beta = add ? 1.f : 0.f;
   const int flags = form_ == B::kRows ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  const auto jit = libxsmm_smmdispatch_reducebatch_addr(int(m_), int(n_), int(depth), &la, &lb, &lc,
-                                                        &alpha, &beta, &flags, &prefetch);
+  const auto jit = libxsmm_smmdispatch_reducebatch_addr(int(m_ - rest_), int(n_), int(depth), &la,
+                                                        &lb, &lc, &alpha, &beta, &flags, &prefetch);
   return {reinterpret_cast<Jit>(jit), depth, add};
 }
 
@@ -125,12 +128,27 @@ void Brgemm::shallow(const float* const* a, const float* const* b, float* c, int
 
 void Brgemm::call(const Kernel& kernel, const float** a, const float** b, float* c,
                   int64_t count) const {
+  if (!kernel.jit && rest_ < m_) {
+    for (int64_t i = 0; i < count; ++i) plain(i == 0 ? kernel : next_, a[i], b[i], c);
+    return;
+  }
+  if (rest_ > 0) {
+    const bool rows = form_ == B::kRows;
+    const RestRows rest{.first = m_ - rest_,
+                        .rows = rest_,
+                        .n = n_,
+                        .depth = kernel.depth,
+                        .lda = lda_,
+                        .b_along_k = rows ? ldb_ : 1,
+                        .b_along_n = rows ? 1 : ldb_,
+                        .ldc = ldc_,
+                        .add = kernel.add};
+    rest.multiply(a, b, c, count);
+  }
   if (kernel.jit) {
     const unsigned long long batches = static_cast<unsigned long long>(count);
     kernel.jit(a, b, c, &batches);
-    return;
   }
-  for (int64_t i = 0; i < count; ++i) plain(i == 0 ? kernel : next_, a[i], b[i], c);
 }
 
 void Brgemm::plain(const Kernel& kernel, const float* a, const float* b, float* c) const {

@@ -42,6 +42,7 @@ class Brgemm {
   int64_t m_ = 0, n_ = 0, k_ = 0, lda_ = 0, ldb_ = 0, ldc_ = 0;
   B form_ = B::kColumns;
   int64_t batch_ = 1;           ///< products per call
+  int64_t rest_ = 0;            ///< rows that the generated code leaves to RestRows
   Kernel first_, next_, last_;  ///< for the pieces of a sum: first, middle, short last
 };
 
