@@ -9,10 +9,14 @@
 namespace cafetiere {
 
 /// Combines `start` and term(i) for all i < count with `join`: in 16 running values, then those in
-/// order. `start` is joined more than once.
+/// order. `start` is joined more than once, which must not matter: 0 to a sum, any term to a maximum.
 template <class T, class Term, class Join>
 T fold(int64_t count, T start, const Term& term, const Join& join) {
   std::array<T, 16> lanes;
+  if (count < int64_t(lanes.size())) {  // the same: a lane has one term or none
+    for (int64_t i = 0; i < count; ++i) start = join(start, term(i));
+    return start;
+  }
   lanes.fill(start);
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {

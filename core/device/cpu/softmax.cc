@@ -14,26 +14,38 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kPlanePiece = 256;  ///< positions: the values kept for each stay in the L1 cache
+constexpr int64_t kRowsPiece = 1024;  ///< elements of short rows, for the same reason
 
 constexpr auto kLarger = [](float a, float b) { return a < b ? b : a; };
 constexpr auto kSum = [](auto a, auto b) { return a + b; };
 
-void softmax_row(const float* x, float* y, int64_t count) {
-  const float largest = fold(
-      count, x[0], [=](int64_t i) { return x[i]; }, kLarger);
+/// The softmax of each of some rows. Short rows would leave vectors of exponentials partly empty:
+/// they are computed for all rows together.
+void softmax_rows(const float* x, float* y, int64_t rows, int64_t count) {
+  for (int64_t i = 0; i < rows * count; i += count) {
+    const float largest = fold(
+        count, x[i], [=](int64_t c) { return x[i + c]; }, kLarger);
+    CFT_INDEPENDENT
+    for (int64_t c = i; c < i + count; ++c) y[c] = x[c] - largest;
+  }
   CFT_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) y[i] = vec::exp(x[i] - largest);
-  const float sum = fold(
-      count, 0.F, [=](int64_t i) { return y[i]; }, kSum);
-  CFT_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) y[i] /= sum;
+  for (int64_t i = 0; i < rows * count; ++i) y[i] = vec::exp(y[i]);
+  for (int64_t i = 0; i < rows * count; i += count) {
+    const float sum = fold(
+        count, 0.F, [=](int64_t c) { return y[i + c]; }, kSum);
+    CFT_INDEPENDENT
+    for (int64_t c = i; c < i + count; ++c) y[c] /= sum;
+  }
 }
 
-void softmax_row_backward(const float* y, const float* dy, float* dx, int64_t count) {
-  const double dot = fold(
-      count, 0.0, [=](int64_t i) { return double(y[i]) * dy[i]; }, kSum);
-  CFT_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) dx[i] = y[i] * float(dy[i] - dot);
+void softmax_rows_backward(const float* y, const float* dy, float* dx, int64_t rows,
+                           int64_t count) {
+  for (int64_t i = 0; i < rows * count; i += count) {
+    const double dot = fold(
+        count, 0.0, [=](int64_t c) { return double(y[i + c]) * dy[i + c]; }, kSum);
+    CFT_INDEPENDENT
+    for (int64_t c = i; c < i + count; ++c) dx[c] = y[c] * float(dy[c] - dot);
+  }
 }
 
 /// Processes `width` positions of an image's planes, which are `stride` apart.
@@ -71,17 +83,20 @@ void softmax_planes_backward(const float* y, const float* dy, float* dx, int64_t
   }
 }
 
-/// A step over the images: row(offset) for images that are rows, piece(offset, width) for pieces of
-/// planes, both with the addresses of the step's tensors.
-template <class Row, class Piece>
+/// A step over the images: rows(offset, count) for images that are rows, piece(offset, width) for
+/// pieces of planes, both with the addresses of the step's tensors.
+template <class Rows, class Piece>
 void softmax_step(Program& p, const std::string& name, const std::vector<TensorId>& in,
-                  TensorId out, Row row, Piece piece) {
+                  TensorId out, Rows rows, Piece piece) {
   const Extents e(p.shape(out));
   const int64_t size = e.c * e.s, pieces = (e.s + kPlanePiece - 1) / kPlanePiece;
   if (e.s == 1) {
     return range_step(p, name, in, {out}, e.n,
                       [=](int64_t begin, int64_t end, const auto& from, const auto& to, auto&) {
-                        for (int64_t n = begin; n < end; ++n) row(from, to[0], n * size);
+                        const int64_t most = std::max<int64_t>(kRowsPiece / size, 1);
+                        for (int64_t n = begin; n < end; n += most) {
+                          rows(from, to[0], n * size, std::min(most, end - n));
+                        }
                       });
   }
   range_step(p, name, in, {out}, e.n * pieces,
@@ -99,7 +114,9 @@ void CpuDevice::softmax(Program& p, const std::string& name, TensorId src, Tenso
   const Extents e(p.shape(src));
   softmax_step(
       p, name, {src}, dst,
-      [e](const auto& in, float* out, int64_t at) { softmax_row(in[0] + at, out + at, e.c); },
+      [e](const auto& in, float* out, int64_t at, int64_t rows) {
+        softmax_rows(in[0] + at, out + at, rows, e.c);
+      },
       [e](const auto& in, float* out, int64_t at, int64_t width) {
         softmax_planes(in[0] + at, out + at, e.c, e.s, width);
       });
@@ -110,8 +127,8 @@ void CpuDevice::softmax_backward(Program& p, const std::string& name, TensorId d
   const Extents e(p.shape(dst));
   softmax_step(
       p, name, {dst, diff_dst}, diff_src,
-      [e](const auto& in, float* out, int64_t at) {
-        softmax_row_backward(in[0] + at, in[1] + at, out + at, e.c);
+      [e](const auto& in, float* out, int64_t at, int64_t rows) {
+        softmax_rows_backward(in[0] + at, in[1] + at, out + at, rows, e.c);
       },
       [e](const auto& in, float* out, int64_t at, int64_t width) {
         softmax_planes_backward(in[0] + at, in[1] + at, out + at, e.c, e.s, width);
