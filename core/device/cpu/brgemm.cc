@@ -117,7 +117,7 @@ void Brgemm::deep(const float* const* a, const float* const* b, float* c, int64_
 
 /// Several products per call.
 void Brgemm::shallow(const float* const* a, const float* const* b, float* c, int64_t count) const {
-  std::array<const float*, kMaxBatch> as, bs;  // the generated code advances the addresses
+  std::array<const float*, kMaxBatch> as, bs;  // which call() may change
   for (int64_t i = 0; i < count; i += batch_) {
     const int64_t some = std::min(batch_, count - i);
     std::copy_n(a + i, some, as.begin());
@@ -132,7 +132,7 @@ void Brgemm::call(const Kernel& kernel, const float** a, const float** b, float*
     for (int64_t i = 0; i < count; ++i) plain(i == 0 ? kernel : next_, a[i], b[i], c);
     return;
   }
-  if (rest_ > 0) {
+  if (rest_ > 0) {  // first: the generated code advances the addresses
     const bool rows = form_ == B::kRows;
     const RestRows rest{.first = m_ - rest_,
                         .rows = rest_,

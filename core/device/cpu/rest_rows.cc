@@ -64,8 +64,9 @@ int64_t RestRows::of(int64_t m) {
 void RestRows::multiply(const float* const* a, const float* const* b, float* c,
                         int64_t count) const {
   int64_t col = 0;
-  for (; col + kColumns <= n; col += kColumns)
+  for (; col + kColumns <= n; col += kColumns) {
     multiply_columns<kColumns>(*this, a, b, count, col, c);
+  }
   if (col + kColumns / 2 <= n) {
     multiply_columns<kColumns / 2>(*this, a, b, count, col, c);
     col += kColumns / 2;
