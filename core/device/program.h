@@ -105,6 +105,13 @@ struct Ending {
   bool relu;
 };
 
+/// A place for a result of a step: channels [first, ...) of a larger result of the same layout, whose
+/// pixels are `channels` apart.
+struct Part {
+  BufferId whole;
+  int64_t first, channels;
+};
+
 /// One operation on buffers.
 struct Step {
   std::string name;    ///< "conv1 forward"
@@ -119,7 +126,13 @@ struct Step {
   /// An alternative to `make` for a step with a single result, bitwise the same as applying the rules
   /// afterwards, but for the sign of a ReLU's zeros. Null: not available.
   std::function<Kernel(const Binder&, const Ending&)> make_ending;
+  /// An alternative to `make` that writes the result, writes[0], as part of a larger one. Null: not
+  /// available.
+  std::function<Kernel(const Binder&, const Part&)> make_part;
   Rule rule = Rule::kOther;  ///< what a map computes from its reads
+  /// A concatenation: the part that each read becomes. It copies only those whose buffer has memory.
+  std::vector<Part> parts = {};
+  int64_t unwritten = 0;  ///< bytes of its results that it leaves to other steps
   /// Where it runs: on the threads of the host, or in the queue of the device, whose memory then
   /// holds all of its buffers, except for a copy.
   Space space = Space::kHost;

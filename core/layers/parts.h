@@ -51,7 +51,8 @@ class Parts {
     }
   }
 
-  /// Concatenates the parts into `whole`; kNoTensor stands for a part of zeros.
+  /// Concatenates the parts into `whole`; kNoTensor stands for a part of zeros. A part without
+  /// memory is left out: another step writes it (Step::parts).
   void join(Program& program, std::string name, const std::vector<TensorId>& parts,
             TensorId whole) const {
     Step step = start(std::move(name));
@@ -62,6 +63,9 @@ class Parts {
     }
     step.rows.reads = step.reads.size();
     step.writes = {program.write(whole, version_)};
+    if (version_.layout == Layout::kChannels && step.reads.size() == parts.size()) {
+      for (const Run& run : runs_) step.parts.push_back({step.writes[0], run.offset, stride_});
+    }
     step.make = [self = *this, source, reads = step.reads, write = step.writes[0],
                  bytes = format_size(version_.format)](const Binder& at) {
       std::vector<const std::byte*> from;
@@ -73,7 +77,7 @@ class Parts {
           std::byte* const run = to + o * self.stride_ * bytes + offset;
           if (from[i])
             std::copy_n(from[i] + o * size, size, run);
-          else
+          else if (source[i] < 0)
             std::fill_n(run, size, std::byte(0));  // zero in every format
         }
       });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/endings.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "core/plan/buffer_uses.h"
 
 namespace cafetiere {
 namespace {
@@ -11,20 +12,13 @@ namespace {
 class Endings {
  public:
   Endings(Program& program, size_t begin, size_t end)
-      : program_(program), begin_(begin), end_(end), uses_(program.buffers().size()) {
-    for (size_t i = 0; i < steps().size(); ++i) {
-      for (BufferId id : steps()[i].reads) ++uses_[size_t(id)].reads, uses_[size_t(id)].reader = i;
-      for (BufferId id : steps()[i].writes) {
-        ++uses_[size_t(id)].writes, uses_[size_t(id)].writer = i;
-      }
-    }
-  }
+      : program_(program), begin_(begin), end_(end), uses_(program, begin, end) {}
 
   size_t run() {
     std::vector<bool> merged(steps().size(), false);
     for (size_t i = begin_; i < end_; ++i) {
       const Step& sum = steps()[i];
-      if (sum.rule != Rule::kSum || uses_[size_t(sum.writes[0])].writes > 1) continue;
+      if (sum.rule != Rule::kSum || uses_[sum.writes[0]].writes > 1) continue;
       const int term = later_term(sum);
       if (term < 0) continue;
       Ending ending{sum.reads[size_t(1 - term)], sum.writes[0], false};
@@ -33,39 +27,20 @@ class Endings {
         ending.result = steps()[relu].writes[0], ending.relu = true;
         merged[relu] = true;
       }
-      end_with(steps()[uses_[size_t(sum.reads[size_t(term)])].writer], ending);
+      end_with(steps()[uses_[sum.reads[size_t(term)]].writer], ending);
     }
-    std::vector<Step> left;
-    for (size_t i = 0; i < steps().size(); ++i) {
-      if (!merged[i]) left.push_back(std::move(steps()[i]));
-    }
-    program_.steps() = std::move(left);
-    return end_ - size_t(std::ranges::count(merged, true));
+    return end_ - remove_steps(steps(), merged);
   }
 
  private:
-  /// The numbers of steps that read and write a buffer, and the last of each.
-  struct Use {
-    int reads = 0, writes = 0;
-    size_t reader = 0, writer = 0;
-  };
-
   std::vector<Step>& steps() { return program_.steps(); }
-
-  /// Whether a buffer has one writer, within the range, and one reader.
-  bool is_between(BufferId id) const {
-    const Use& use = uses_[size_t(id)];
-    const Buffer& buffer = program_.buffers()[size_t(id)];
-    return !buffer.external && !buffer.keep && !buffer.fixed && use.reads == 1 && use.writes == 1 &&
-           use.writer >= begin_ && use.writer < end_;
-  }
 
   /// The term of a sum, 0 or 1, whose step can add the other one, which is there already; -1: none.
   int later_term(const Step& sum) {
     for (int term : {0, 1}) {
       const BufferId own = sum.reads[size_t(term)], other = sum.reads[size_t(1 - term)];
-      if (own == other || !is_between(own)) continue;
-      const Use &from = uses_[size_t(own)], &added = uses_[size_t(other)];
+      if (own == other || !uses_.is_between(own)) continue;
+      const BufferUse &from = uses_[own], &added = uses_[other];
       const bool there = added.writes == 0 || (added.writes == 1 && added.writer < from.writer);
       if (there && steps()[from.writer].make_ending) return term;
     }
@@ -74,9 +49,10 @@ class Endings {
 
   /// The step that is the ReLU of a sum and its only reader; otherwise the end.
   size_t relu_of(BufferId sum) {
-    const size_t reader = uses_[size_t(sum)].reader;
-    const bool is_relu = is_between(sum) && reader < end_ && steps()[reader].rule == Rule::kRelu &&
-                         uses_[size_t(steps()[reader].writes[0])].writes == 1;
+    const size_t reader = uses_[sum].reader;
+    const bool is_relu = uses_.is_between(sum) && reader < end_ &&
+                         steps()[reader].rule == Rule::kRelu &&
+                         uses_[steps()[reader].writes[0]].writes == 1;
     return is_relu ? reader : end_;
   }
 
@@ -85,16 +61,17 @@ class Endings {
     step.make = [make = std::exchange(step.make_ending, nullptr), ending](const Binder& at) {
       return make(at, ending);
     };
+    step.make_part = nullptr;
     step.reads.insert(step.reads.begin(), ending.addend);
     step.writes = {ending.result};
     if (step.rows.count > 0) ++step.rows.reads;
     step.in_place = 1;
-    uses_[size_t(ending.result)].writer = size_t(&step - steps().data());
+    uses_[ending.result].writer = size_t(&step - steps().data());
   }
 
   Program& program_;
   const size_t begin_, end_;
-  std::vector<Use> uses_;  // per buffer
+  BufferUses uses_;
 };
 
 }  // namespace

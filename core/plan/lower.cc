@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/device/isa.h"
+#include "core/plan/concat_in_place.h"
 #include "core/plan/endings.h"
 #include "core/plan/fold.h"
 #include "core/plan/fusion.h"
@@ -43,6 +44,10 @@ class Lowering {
     if (options_.endings) {
       net_.first_backward = merge_endings(program_, net_.hoisted, net_.first_backward);
       merge_endings(program_, net_.first_backward, program_.steps().size());
+    }
+    if (options_.concat_in_place) {
+      net_.first_backward = concat_in_place(program_, net_.hoisted, net_.first_backward);
+      concat_in_place(program_, net_.first_backward, program_.steps().size());
     }
     if (options_.backward && options_.recompute) recompute_rows(program_, net_.first_backward);
     if (options_.row_passes) {
@@ -300,7 +305,7 @@ std::vector<BufferId> distinct(std::vector<BufferId> ids) {
 }
 
 int64_t bytes_of(const Program& program, const Step& step) {
-  int64_t bytes = 0;
+  int64_t bytes = -step.unwritten;
   for (const auto& ids : {distinct(step.reads), distinct(step.writes)}) {
     for (BufferId id : ids) bytes += program.buffers()[size_t(id)].bytes;
   }

@@ -47,6 +47,9 @@ struct PlanOptions {
   bool updates = false;
   /// Compute sums and ReLUs in the steps of one of the terms (endings.h); does not change the values.
   bool endings = true;
+  /// Compute parts of a concatenation in their places (concat_in_place.h); does not change the
+  /// values.
+  bool concat_in_place = true;
   /// Combine steps over the same rows of large tensors in one pass over memory (row_pass.h); does
   /// not change the values.
   bool row_passes = true;

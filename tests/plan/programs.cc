@@ -116,7 +116,8 @@ std::string residual_block(const std::string& norm, const std::string& scale,
          layer("ReLU", "name: 'relu y' bottom: 'y' top: 'y'") + conv("c3", "y", "z");
 }
 
-Figured figures_of(const std::string& layers, Device& device, int threads, PlanOptions options) {
+Figured figures_of(const std::string& layers, Device& device, int threads, PlanOptions options,
+                   bool backward) {
   const auto net = TestNet::build(layers, caffe::TRAIN).value();
   Random random(1);
   ParamPointers pointers;
@@ -126,14 +127,14 @@ Figured figures_of(const std::string& layers, Device& device, int threads, PlanO
     pointers.data.push_back(net->param(i).data());
     pointers.diff.push_back(net->param_diff(i).data());
   }
-  options.backward = options.feed_gradients = true;
+  options.backward = options.feed_gradients = backward;
   const auto plan = Plan::compile(net->graph(), device, pointers, options);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   for (const Plan::Blob& b : (*plan)->inputs()) {
     random.gaussian(0, 1, {b.data, size_t(b.shape.count())});
   }
   for (const Plan::Blob& b : (*plan)->outputs()) {
-    random.gaussian(0, 1, {b.diff, size_t(b.shape.count())});
+    if (backward) random.gaussian(0, 1, {b.diff, size_t(b.shape.count())});
   }
   ThreadPool pool(threads);
   for (const bool accumulate : {false, true}) {

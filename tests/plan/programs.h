@@ -53,8 +53,9 @@ struct Figured {
   int64_t bytes = 0;
 };
 
-/// All that two passes leave, forward and backward, the second one accumulating.
-Figured figures_of(const std::string& layers, Device& device, int threads, PlanOptions options);
+/// All that two passes leave, forward and, if asked for, backward, the second one accumulating.
+Figured figures_of(const std::string& layers, Device& device, int threads, PlanOptions options,
+                   bool backward = true);
 
 void expect_same_bits(const Figures& got, const Figures& expected);
 

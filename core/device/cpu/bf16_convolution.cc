@@ -31,6 +31,7 @@ struct Kernel {
   const uint16_t *src, *weights;
   const float* bias;
   uint16_t* dst;
+  int64_t pixel;  ///< distance between output pixels
   bool relu;
   const uint16_t* addend = nullptr;  ///< see Ending
 
@@ -74,12 +75,12 @@ struct Kernel {
         product.n = std::min(kTogether, end - p);
         const uint16_t* const from = src + p * w.pixel;
         product(&out.panel, &from, sums.data(), 1);
-        const int64_t first = p * w.out_channels + out.first;
+        const int64_t first = p * pixel + out.first;
         // A line of each pixel at a time is more than the hardware prefetches.
         for (int64_t i = 0; addend && i < product.n; ++i) {
-          prefetch_to_write(addend + first + (kTogether + i) * w.out_channels);
+          prefetch_to_write(addend + first + (kTogether + i) * pixel);
         }
-        put(out, sums.data(), product.n, first, w.out_channels);
+        put(out, sums.data(), product.n, first, pixel);
       }
     }
   }
@@ -160,7 +161,7 @@ struct Kernel {
     if (w.cols.step == 1 && w.rows.step == 1 && w.pitch == w.out_w && of.col->count == w.out_w) {
       // Rows without padding between them, such as those of a 1 x 1 kernel, which are pixels.
       const int64_t first = (image * w.out_h + row0) * w.out_w + begin;
-      return put(out, sums, end - begin, first * w.out_channels + out.first, w.out_channels);
+      return put(out, sums, end - begin, first * pixel + out.first, pixel);
     }
     for (int64_t p = begin; p < end;) {
       const int64_t row = p / w.pitch, col = p % w.pitch;
@@ -169,8 +170,8 @@ struct Kernel {
         const int64_t y = of.row->first + (row0 + row) * w.rows.step;
         const int64_t x = of.col->first + col * w.cols.step;
         const int64_t first = (image * w.out_h + y) * w.out_w + x;
-        put(out, sums + (p - begin) * out.height, count, first * w.out_channels + out.first,
-            w.cols.step * w.out_channels);
+        put(out, sums + (p - begin) * out.height, count, first * pixel + out.first,
+            w.cols.step * pixel);
       }
       p += std::min(end - p, w.pitch - col);
     }
@@ -190,23 +191,21 @@ void emit(Program& p, const std::string& name, const ConvGeometry& g, Window win
                        : plan->w.unfolded ? ", unfolded)"
                                           : ", laid out)"),
                   g.flops(), {in, pack_weights(p, name, g, weights, plan)}, bias, dst, version);
-  const auto make = [=, reads = step.reads](const Binder& at, const Ending& ending) {
-    const Kernel kernel{plan,
-                        bf16::Round(),
-                        at.as<uint16_t>(reads[0]),
-                        at.as<uint16_t>(reads[1]),
-                        bias == kNoTensor ? nullptr : at(reads[2]),
-                        at.as<uint16_t>(ending.result),
-                        ending.relu,
-                        ending.addend == kNoBuffer ? nullptr : at.as<uint16_t>(ending.addend)};
-    return cafetiere::Kernel{int(plan->w.blocks()), kernel, [=](int64_t begin, int64_t end) {
-                               kernel.by_rows(begin, end, {0, plan->w.panels()});
-                             }};
-  };
-  step.make = [=, write = step.writes[0]](const Binder& at) {
-    return make(at, {kNoBuffer, write, relu});
-  };
-  if (!relu) step.make_ending = make;
+  offer_places(
+      step, plan->w.out_channels, relu, [=, reads = step.reads](const Binder& at, const Place& to) {
+        const Kernel kernel{plan,
+                            bf16::Round(),
+                            at.as<uint16_t>(reads[0]),
+                            at.as<uint16_t>(reads[1]),
+                            bias == kNoTensor ? nullptr : at(reads[2]),
+                            at.as<uint16_t>(to.whole) + to.first,
+                            to.channels,
+                            to.relu,
+                            to.addend == kNoBuffer ? nullptr : at.as<uint16_t>(to.addend)};
+        return cafetiere::Kernel{int(plan->w.blocks()), kernel, [=](int64_t begin, int64_t end) {
+                                   kernel.by_rows(begin, end, {0, plan->w.panels()});
+                                 }};
+      });
   // All weights must fit into the L2 cache to be read for every block of rows.
   if (plan->w.direct && plan->w.parts == 1 && plan->w.rows.in >= kBlocks * kTogether) {
     step.rows = {

@@ -25,4 +25,27 @@ inline Step biased_step(Program& p, std::string name, std::string kernel, double
   return step;
 }
 
+/// Where and how a product writes its results: as a part, plus `addend` if given, then a ReLU if
+/// `relu`.
+struct Place : Part {
+  BufferId addend;
+  bool relu;
+};
+
+/// Sets all forms of a step that writes `channels` channels, followed by a ReLU if `relu`:
+/// make(Binder, Place) returns its kernel.
+template <class Make>
+void offer_places(Step& step, int64_t channels, bool relu, Make make) {
+  step.make = [=, write = step.writes[0]](const Binder& at) {
+    return make(at, Place{{write, 0, channels}, kNoBuffer, relu});
+  };
+  step.make_part = [=](const Binder& at, const Part& part) {
+    return make(at, Place{part, kNoBuffer, relu});
+  };
+  if (relu) return;  // a sum would come after it
+  step.make_ending = [=](const Binder& at, const Ending& ending) {
+    return make(at, Place{{ending.result, 0, channels}, ending.addend, ending.relu});
+  };
+}
+
 }  // namespace cafetiere

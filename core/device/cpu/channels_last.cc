@@ -42,6 +42,7 @@ struct Run {
 /// channels).
 struct Tiling {
   Correlation c;
+  int64_t pixel;  // distance between output pixels
   LaneBlocks lanes;
   bool flipped;  // tap indices count from the end of the kernel
   bool single;   // each output pixel uses one kernel column, so products overwrite a row
@@ -50,8 +51,9 @@ struct Tiling {
   std::vector<std::vector<Run>> runs;    // per tile of columns
   std::map<int64_t, Products> products;  // keyed by (columns, steps)
 
-  Tiling(Correlation correlation, bool backward, bool plain)
+  Tiling(Correlation correlation, int64_t pixel, bool backward, bool plain)
       : c(std::move(correlation)),
+        pixel(pixel),
         lanes(c.group_out()),
         flipped(backward),
         single(c.kernel_w == 1 && has_taps(c.rows) && has_taps(c.cols)),
@@ -89,9 +91,9 @@ struct Tiling {
   const Products& product(const Span& s) {
     const int64_t key = (s.count * (c.out_w + 1) + s.out_step) * (c.in_w + 1) + s.src_step;
     const auto generate = [&](int64_t rows) {
-      const int64_t pixel = direct ? c.out_channels : rows;
+      const int64_t apart = direct ? pixel : rows;
       return Brgemm(rows, s.count, c.group_in(), c.kernel_size() * rows, s.src_step * c.in_channels,
-                    s.out_step * pixel, !single);
+                    s.out_step * apart, !single);
     };
     const auto [at, fresh] = products.try_emplace(key);
     if (fresh) {
@@ -125,12 +127,12 @@ struct CorrelationKernel {
         const int64_t o0 = g * c.group_out() + t->lanes.begin(b), lanes = t->lanes.lanes(b);
         const float* in = src + image * c.in_h * c.in_w * c.in_channels + g * c.group_in();
         const float* w = weights + o0 * c.group_in() * c.kernel_size();
-        float* out = dst + image * c.out_h * c.out_w * c.out_channels + o0;
+        float* out = dst + image * c.out_h * c.out_w * t->pixel + o0;
         fetch_to_write(row0, row1, tile, lanes, out);
         if (t->direct) {
           for (int64_t oh = row0; oh < row1; ++oh) {
-            float* row = out + (oh * c.out_w + t->first_column(tile)) * c.out_channels;
-            add_taps(oh, oh + 1, tile, in, b, w, row, c.out_channels);
+            float* row = out + (oh * c.out_w + t->first_column(tile)) * t->pixel;
+            add_taps(oh, oh + 1, tile, in, b, w, row, t->pixel);
           }
           continue;
         }
@@ -145,7 +147,7 @@ struct CorrelationKernel {
   void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, float* out) const {
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
-        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        float* to = out + (oh * t->c.out_w + ow) * t->pixel;
         for (int64_t l = 0; l < lanes; l += kCacheLine) {
           prefetch_to_write(to + l);
           if (addend && addend != dst) __builtin_prefetch(addend + (to - dst) + l);
@@ -188,7 +190,7 @@ struct CorrelationKernel {
     const float* sum = sums.data();
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
-        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        float* to = out + (oh * t->c.out_w + ow) * t->pixel;
         for_each_chunk<kOctet>(lanes, [&](int64_t l, auto count) {
           Simd8 v = load_octet(sum + l, count) + load_octet(start.data() + l, count);
           if (addend) v += load_octet(addend + (to - dst) + l, count);
@@ -244,19 +246,17 @@ void emit(Program& p, const std::string& name, Correlation correlation, bool bac
                           "brgemm NSC, lanes are channels (" + correlation.widths() +
                               (correlation.n < kImages ? ", few images)" : ")"),
                           flops, {src, packed}, bias, dst, Layout::kChannels);
-  const auto make = [=, reads = step.reads](const Binder& at, const Ending& ending) {
-    const float* addend = ending.addend == kNoBuffer ? nullptr : at(ending.addend);
-    const bool plain = bias == kNoTensor && !ending.relu && !addend;
-    const auto tiling = std::make_shared<const Tiling>(correlation, backward, plain);
-    return Kernel{int(tiling->blocks()),
-                  CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
-                                    bias == kNoTensor ? nullptr : at(reads[2]), at(ending.result),
-                                    ending.relu, addend}};
-  };
-  step.make = [=, write = step.writes[0]](const Binder& at) {
-    return make(at, {kNoBuffer, write, relu});
-  };
-  if (!relu) step.make_ending = make;
+  offer_places(step, correlation.out_channels, relu,
+               [=, reads = step.reads](const Binder& at, const Place& to) {
+                 const float* addend = to.addend == kNoBuffer ? nullptr : at(to.addend);
+                 const bool plain = bias == kNoTensor && !to.relu && !addend;
+                 const auto tiling =
+                     std::make_shared<const Tiling>(correlation, to.channels, backward, plain);
+                 return Kernel{int(tiling->blocks()),
+                               CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
+                                                 bias == kNoTensor ? nullptr : at(reads[2]),
+                                                 at(to.whole) + to.first, to.relu, addend}};
+               });
   p.step(std::move(step));
 }
 

@@ -129,6 +129,7 @@ struct Kernel2x2 {
   Sources sources;
   const float *weights, *bias;
   float *dst, *scratch;
+  int64_t pixel;  ///< distance between output pixels
   bool relu;
 
   void operator()(int block) const {
@@ -168,7 +169,7 @@ struct Kernel2x2 {
   void write_tile(int64_t tile, int64_t o0, int64_t lanes, const float* sums) const {
     const Filter& f = t->f;
     const auto [image, row, column] = t->grid.place(tile);
-    const Plane plane{f.out_h, f.out_w, f.out_channels};
+    const Plane plane{f.out_h, f.out_w, pixel};
     sources.passes.outputs(sums, t->sum_point(), lanes, bias ? bias + o0 : nullptr,
                            relu ? 0.F : -std::numeric_limits<float>::infinity(),
                            plane.pixels<2>(dst, image, row, column, o0).data());
@@ -236,14 +237,19 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
                               channel_widths(filter.group_in(), filter.group_out()) + ")",
                           flops, {shared, packed}, bias, dst, Layout::kChannels);
   step.writes.push_back(scratch);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+  const auto make = [=, reads = step.reads](const Binder& at, const Part& to) {
     const bool shares = tiling->shares();
     const Sources sources{tiling, tile_passes(tiling->f.kernel), shares ? nullptr : at(reads[0]),
                           shares ? at(reads[0]) : nullptr};
-    return Kernel{int(tiling->blocks()), Kernel2x2{tiling, generate(*tiling), sources, at(reads[1]),
-                                                   bias == kNoTensor ? nullptr : at(reads[2]),
-                                                   at(write), at(scratch), relu}};
+    return Kernel{int(tiling->blocks()),
+                  Kernel2x2{tiling, generate(*tiling), sources, at(reads[1]),
+                            bias == kNoTensor ? nullptr : at(reads[2]), at(to.whole) + to.first,
+                            at(scratch), to.channels, relu}};
   };
+  step.make = [=, write = step.writes[0]](const Binder& at) {
+    return make(at, {write, 0, filter.out_channels});
+  };
+  step.make_part = make;
   p.step(std::move(step));
 }
 
