@@ -26,7 +26,7 @@ inline Step biased_step(Program& p, std::string name, std::string kernel, double
 }
 
 /// Where and how a product writes its results: as a part, plus `addend` if given, then a ReLU if
-/// `relu`.
+/// `relu`. With an addend, which has the version of the result, the part is the whole.
 struct Place : Part {
   BufferId addend;
   bool relu;
