@@ -38,6 +38,18 @@ use_spark() {
   export PYSPARK_PYTHON="$root/$1/bin/python" PYSPARK_DRIVER_PYTHON="$root/$1/bin/python"
 }
 
+# use_class_archive VENV: JVMs of its Spark map their classes from an archive (tools/class_archive), made once.
+# After use_java and use_spark. JVMs that do without it would log so on their standard output.
+use_class_archive() {
+  local archive=$root/build/class-archives/$1.jsa log=$root/build/class-archive.log
+  if [[ ! $archive -nt $root/$1/installed.sha256 || ! $archive -nt $JAVA_HOME/lib/modules ]]; then
+    say "archiving the classes of Spark in $1"
+    "$root/$1/bin/python" "$root/tools/class_archive" "$archive" &>"$log" ||
+      say "there is no archive (see $log): JVMs start more slowly"
+  fi
+  export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS:-} -XX:SharedArchiveFile=$archive -Xlog:cds=off -Xlog:cds+dynamic=off"
+}
+
 # A JDK 17 wherever the distribution puts it: other JDKs may come first in PATH.
 use_java() {
   local home

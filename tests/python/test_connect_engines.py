@@ -28,6 +28,7 @@ def seen(tmp_path_factory):
     return json.loads(output)
 
 
+@pytest.mark.long
 def test_fits_are_those_of_a_classic_session(seen, spark):
     assert (seen["rounds"]["engine"], seen["survivors"]["engine"]) == ("rounds", "survivors")
     assert seen == json.loads(json.dumps(engine_figures(spark)))

@@ -38,6 +38,12 @@ MaxProtocol = TLSv1.2
 """
 
 
+@pytest.fixture(autouse=True)
+def plain_java(monkeypatch):
+    """java would mention the variable in its output."""
+    monkeypatch.delenv("JDK_JAVA_OPTIONS", raising=False)
+
+
 @needs_the_program
 def test_ranks_encrypt_whatever_openssl_is_told(tmp_path, monkeypatch):
     work = make_work(tmp_path, "lmdb")

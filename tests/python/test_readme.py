@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pyspark
 import pytest
+from spark_settings import java_options
 from test_cli import PROGRAM
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -66,13 +67,6 @@ def place(tmp_path_factory):
         write_idx(folder, part, count)
     make_table = [sys.executable, "examples/quickstart/make_table.py", "--data", ".", "--out"]
     subprocess.run([*make_table, "out/tables"], cwd=folder, check=True, capture_output=True)
-    (folder / "conf").mkdir()
-    (folder / "conf/spark-defaults.conf").write_text(
-        "spark.ui.enabled false\n"
-        "spark.driver.host 127.0.0.1\n"
-        "spark.driver.bindAddress 127.0.0.1\n"
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
-    )
     return folder
 
 
@@ -102,7 +96,11 @@ def test_block(language, text, place):
             **os.environ,
             "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT / "python"),
-            "SPARK_CONF_DIR": str(place / "conf"),
+            "JDK_JAVA_OPTIONS": java_options(
+                spark_ui_enabled="false",
+                spark_driver_host="127.0.0.1",
+                spark_driver_bindAddress="127.0.0.1",
+            ),
             "SPARK_HOME": str(pathlib.Path(pyspark.__file__).parent),
             "SPARK_LOCAL_IP": "127.0.0.1",
         },

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from spark_settings import java_options
 from test_cli import ROOT
 
 FOLDER = ROOT / "docs/tutorials"
@@ -36,12 +37,6 @@ def found(name, folder):
     assert JAR.exists(), "the jar has not been built; run tools/build"
     for file in FOLDER.iterdir():
         (folder / file.name).symlink_to(file.resolve())
-    (folder / "conf").mkdir()
-    (folder / "conf/spark-defaults.conf").write_text(
-        "spark.ui.enabled false\n"
-        "spark.sql.shuffle.partitions 2\n"
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
-    )
     done = subprocess.run(
         [sys.executable, "-c", RUNNER, FOLDER / f"{name}.ipynb"],
         cwd=folder,
@@ -49,7 +44,9 @@ def found(name, folder):
             **os.environ,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT / "python"),
-            "SPARK_CONF_DIR": str(folder / "conf"),
+            "JDK_JAVA_OPTIONS": java_options(
+                spark_ui_enabled="false", spark_sql_shuffle_partitions=2
+            ),
             "SPARK_LOCAL_IP": "127.0.0.1",
         },
         capture_output=True,

@@ -71,6 +71,7 @@ class FaultTest {
     disturbed("KILL", () -> exists(STEPS - 1), () -> assertFalse(exists(STEPS), "it was over"));
   }
 
+  @LongRun // a part of ./test, faults, has stopped ranks too
   @Test
   void stoppedInMidRun() throws Exception {
     disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));

@@ -31,6 +31,7 @@ class StalledRankTest {
     assertTrue(second.contains("libcafetiere"), "where it waits for rank 0: " + second);
   }
 
+  @LongRun
   @Test
   void whereASurvivorStandsIsAmongTheEvents() {
     whileACheckpointIsStored(
@@ -56,6 +57,7 @@ class StalledRankTest {
     }
   }
 
+  @LongRun
   @Test
   void aShardWhoseStepDoesNotEndIsAmongTheEvents() {
     SparkSession spark = TestImages.session();
