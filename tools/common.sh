@@ -42,10 +42,14 @@ use_spark() {
 # After use_java and use_spark. JVMs that do without it would log so on their standard output.
 use_class_archive() {
   local archive=$root/build/class-archives/$1.jsa log=$root/build/class-archive.log
-  if [[ ! $archive -nt $root/$1/installed.sha256 || ! $archive -nt $JAVA_HOME/lib/modules ]]; then
+  local classes_of=("$JAVA_HOME/release" "$root/$1/installed.sha256")
+  if ! up_to_date "$archive.sha256" "${classes_of[@]}"; then
     say "archiving the classes of Spark in $1"
-    "$root/$1/bin/python" "$root/tools/class_archive" "$archive" &>"$log" ||
+    if "$root/$1/bin/python" "$root/tools/class_archive" "$archive" &>"$log"; then
+      contents_hash "${classes_of[@]}" >"$archive.sha256"
+    else
       say "there is no archive (see $log): JVMs start more slowly"
+    fi
   fi
   export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS:-} -XX:SharedArchiveFile=$archive -Xlog:cds=off -Xlog:cds+dynamic=off"
 }

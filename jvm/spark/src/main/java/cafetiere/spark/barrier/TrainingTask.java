@@ -10,6 +10,7 @@ import cafetiere.spark.cluster.PeerAddress;
 import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.cost.AccountBook;
 import cafetiere.spark.events.RunEvent;
+import cafetiere.spark.internal.BarrierGather;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.LeaderDuties;
@@ -20,6 +21,7 @@ import cafetiere.spark.run.TaskSetup.Partition;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.util.TaskFolder;
+import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -119,8 +121,8 @@ final class TrainingTask extends RankWork {
   }
 
   /**
-   * The one rendezvous of an attempt; Spark takes a second for it. The ranks also agree on an
-   * instruction set there, before any code is generated, and tell how many rows each has.
+   * The one rendezvous of an attempt. The ranks also agree on an instruction set there, before any
+   * code is generated, and tell how many rows each has.
    */
   private Meeting meet(BarrierTaskContext context, long ownRows, long ownSkipped) throws IOException {
     if (setup.plan().workers() == 1) {
@@ -136,7 +138,7 @@ final class TrainingTask extends RankWork {
       long skipped = 0;
       ArrayNode addresses = JSON.createArrayNode();
       List<String> sets = new ArrayList<>();
-      for (String text : context.allGather(note.toString())) {
+      for (String text : BarrierGather.texts(context, note.toString())) {
         JsonNode peer = JSON.readTree(text);
         addresses.add(peer.path("address").asText());
         sets.add(peer.path("isa").asText());
@@ -148,7 +150,7 @@ final class TrainingTask extends RankWork {
       return new Meeting(group, rows, skipped);
     } catch (Throwable e) {
       group.close();
-      throw e;
+      throw Unchecked.rethrow(e);
     }
   }
 
