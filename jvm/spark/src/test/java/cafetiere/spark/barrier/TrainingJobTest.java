@@ -151,7 +151,7 @@ public class TrainingJobTest {
   @Test
   void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
     spark.conf().set("spark.cafetiere.checkpointTime", "1s");
-    String solver = TestImages.solver(5) + " iter_size: 20";  // steps of most of a second
+    String solver = TestImages.solver(5) + " iter_size: 100";  // steps of half a second or more
     try {
       estimator(5).setSolver(solver).setCheckpointDir(dir.toUri().toString())
           .fit(TestImages.images(spark, ROWS));

@@ -25,6 +25,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.VoidFunction;
@@ -155,7 +156,7 @@ class SparkInternalsTest {
     }, () -> {
       Future<Void> job = jobs.parallelize(List.of(1), 1).foreachAsync(task -> {
         count.add(1);
-        Thread.sleep(60_000);
+        while (!TaskContext.get().isInterrupted()) Thread.sleep(10);
       });
       try {
         assertTrue(told.await(60, TimeUnit.SECONDS));
