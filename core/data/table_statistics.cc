@@ -16,6 +16,7 @@ namespace {
 using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr double kMostSquare = 1e150;  // its square is still a finite double
+constexpr size_t kMostFractions = 20;  // classes such as 0.5 and 1.5; more of them are quantities
 
 bool lists_values(TableColumn::Kind kind) {
   return kind == TableColumn::CATEGORY || kind == TableColumn::CLASS;
@@ -48,6 +49,22 @@ double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
 void add_to(ExactSum* sum, const google::protobuf::RepeatedField<int64_t>& digits) {
   using Digits = std::span<const int64_t, ExactSum::kDigits>;
   sum->add(ExactSum::of(Digits(digits.data(), ExactSum::kDigits)));
+}
+
+/// Refuses a column of numbers, many of them and some with fractions, as a label of classes.
+Status check_classes(const TableColumn& label, ColumnType type,
+                     std::span<const std::string> classes) {
+  if (type == ColumnType::kString || classes.size() <= kMostFractions) return {};
+  const auto has_fraction = [](const std::string& text) {
+    const std::optional<double> number = as_number(text);
+    return number && *number != std::floor(*number);
+  };
+  const auto found = std::ranges::find_if(classes, has_fraction);
+  if (found == classes.end()) return {};
+  return invalid_argument(
+      fmt::format("the label '{}' has {} different numbers, such as {}: learn a number with a "
+                  "regressor, or cast the label to text if each of them is a class",
+                  label.name(), classes.size(), *found));
 }
 
 /// The most frequent values; ties in byte order.
@@ -285,6 +302,9 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   if (lists_values(out.kind())) {
     const bool is_class = out.kind() == TableColumn::CLASS;
     const auto list = is_class ? class_names(column.values) : frequent(column.values, rules);
+    if (is_class) {
+      CFT_TRY(check_classes(out, schema_.columns[size_t(column.place)].type, list));
+    }
     const bool several = out.size() == 0;
     if (several)
       out.set_size(uint32_t(std::clamp<uint64_t>(column.longest, 2, rules.most_in_cell)));

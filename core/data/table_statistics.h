@@ -63,8 +63,9 @@ class TableStatistics {
   double rows_of_value(size_t i) const;
   /// The encoding of column i. Numbers get mean 0 and variance 1, constants the scale 0. Values are
   /// listed by count, most frequent first, then by bytes; those of a CLASS by value: as numbers if
-  /// all are numbers, else by bytes. A WEIGHT is scaled to a mean of 1. Errors: a WEIGHT with only
-  /// zeros; an IMAGE without images, or with images of different sizes that are not resized.
+  /// all are numbers, else by bytes. A WEIGHT is scaled to a mean of 1. Errors: a CLASS of more than
+  /// 20 numbers, some with fractions; a WEIGHT with only zeros; an IMAGE without images, or with
+  /// images of different sizes that are not resized.
   Result<caffe::TableDataParameter::Column> encoding(size_t i, const EncodingRules& rules) const;
   /// The weights of the classes of column i, a CLASS, as a WEIGHT of that column, scaled so that
   /// the mean over all rows, each multiplied by the row's own weight, if any, is 1. Errors: a

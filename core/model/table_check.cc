@@ -36,8 +36,10 @@ Status check(std::span<const TableColumn> labels) {
           fmt::format("the label '{}' is not the only one: several must be numbers", label.name()));
     }
     if (label.kind() == TableColumn::CLASS && label.value_size() < 2) {
-      return invalid_argument(fmt::format("the label '{}' has {} values; at least two are needed",
-                                          label.name(), label.value_size()));
+      return invalid_argument(fmt::format(
+          "the label '{}' {}; at least two classes are needed", label.name(),
+          label.value_size() == 0 ? "has no values"
+                                  : fmt::format("is \"{}\" in all rows", label.value(0))));
     }
   }
   return {};

@@ -255,7 +255,7 @@ TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {
         .text(i % 2 ? "no" : "yes");
     ++one_class.count, ++no_label.count, ++endless.count;
   }
-  EXPECT_THAT(keyed.error(one_class), HasSubstr("the label 'answer' has 1 values"));
+  EXPECT_THAT(keyed.error(one_class), HasSubstr("the label 'answer' is \"yes\" in all rows"));
   EXPECT_THAT(keyed.error(no_label), HasSubstr("the label is missing"));
   EXPECT_THAT(keyed.error(endless), HasSubstr("column \"age\""));
   EXPECT_EQ(cft_keyed_add(keyed.get(), 3, "short", 5), CFT_INVALID_ARGUMENT);

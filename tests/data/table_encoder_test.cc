@@ -116,6 +116,28 @@ TEST(TableStatistics, AreThoseOfTheRowsForAnyPartitioning) {
   }
 }
 
+/// The encoding of a label whose value in row i is i * step.
+Result<TableColumn> classes(const std::string& name, int rows, double step) {
+  const std::vector label = {column("kind: CLASS name: '" + name + "'")};
+  TableStatistics table = *TableStatistics::make(schema(), label);
+  for (int i = 0; i < rows; ++i) {
+    const std::string city = std::to_string(i * step);
+    EXPECT_TRUE(table.add(1, bytes_of({.id = i, .age = i * step, .city = city}).span()).ok());
+  }
+  TableStatistics driver = *TableStatistics::make(schema(), label);
+  EXPECT_TRUE(driver.merge(table.bytes()).ok());
+  return driver.encoding(0, {});
+}
+
+TEST(TableStatistics, AQuantityIsNoClass) {
+  EXPECT_EQ(classes("age", 20, 0.5)->value_size(), 20);
+  EXPECT_EQ(classes("age", 900, 3)->value_size(), 900);
+  EXPECT_EQ(classes("city", 900, 0.5)->value_size(), 900) << "text";
+  EXPECT_THAT(
+      classes("age", 21, 0.5).status().message(),
+      AllOf(HasSubstr("the label 'age' has 21 different numbers, such as 0.5"), HasSubstr("text")));
+}
+
 TEST(TableStatistics, WeightsHaveTheMeanOne) {
   const std::vector<Person> rows = people(300);
   const TableStatistics table = statistics(rows);

@@ -13,6 +13,7 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvalu
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import functions
 
+import cafetiere
 from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier, CaffeRegressor
 from cafetiere.spark.params import ML_TABLE, ml_defaults
 
@@ -124,6 +125,16 @@ def test_arrays_of_texts_and_of_codes(spark):
     assert fitted[0].caffeModel.weights == fitted[1].caffeModel.weights
     scored = fitted[0].transform(rows)
     assert scored.filter("predictedLabel = liked").count() > 590
+
+
+def test_what_is_refused_is_told_without_the_stack_of_java(table, tmp_path):
+    priced = table.withColumn("buys", functions.col("id") / 7)
+    with pytest.raises(cafetiere.Error, match="different numbers, such as .* regressor") as refused:
+        classifier().fit(priced)
+    assert refused.value.code == 1
+    assert "\n" not in str(refused.value)
+    with pytest.raises(OSError, match="cannot read .*no.onnx"):
+        classifier(net=str(tmp_path / "no.onnx")).fit(table)
 
 
 def test_a_net_spec_is_a_net():

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass, field
 
 from cafetiere.spark.connect import refuse
+from cafetiere.spark.errors import translated
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Explanation:
 class Explaining:
     """Gives an estimator its explain()."""
 
+    @translated()
     def explain(self, data, probe: bool = True) -> Explanation:
         """What a fit on this table would do and take: shapes, memory, operations, time and workers.
 

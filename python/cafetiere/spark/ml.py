@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.connect import RemoteNet, refuse, told
+from cafetiere.spark.errors import translated
 from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
@@ -79,6 +80,7 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
         refuse("nets", "there is one net for all rows")
         return DataFrame(self._java_obj.nets(), SparkSession.active())
 
+    @translated()
     def netOf(self, key):
         """With groupCol: the net of a key, a CaffeModel, for all ways to score."""
         refuse("netOf", "there is one net for all rows")
@@ -86,6 +88,7 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
 
         return CaffeModel(self._java_obj.netOf(key))
 
+    @translated()
     def modelOf(self, key):
         """With groupCol: the model of a key alone, which can be exported and saved by itself."""
         refuse("modelOf", "there is one net for all rows")
@@ -99,6 +102,7 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
 
         return CaffeModel(self._java_obj.caffeModel())
 
+    @translated()
     def exportOnnx(self, path):
         """Writes the model as an ONNX file by Hadoop path, for servers that know no Spark.
 

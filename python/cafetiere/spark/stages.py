@@ -7,6 +7,7 @@ from pyspark.ml.util import JavaMLReadable, JavaMLReader
 from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.connect import refuse
+from cafetiere.spark.errors import translated
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar
 
@@ -19,6 +20,11 @@ class _Reader(JavaMLReader):
         name = f"{clazz.__module__}.{clazz.__name__}"
         require_jar(name)
         return name
+
+    @translated()
+    def load(self, path):
+        """The stage saved at a Hadoop path."""
+        return super().load(path)
 
 
 class Readable(JavaMLReadable):
@@ -52,5 +58,5 @@ class Watched:
                 "a net for each key of groupCol",
                 "fit it in a session without Connect, or one estimator for each key",
             )
-        with shown(dataset.sparkSession, self.uid):
+        with translated(), shown(dataset.sparkSession, self.uid):
             return super()._fit(dataset)

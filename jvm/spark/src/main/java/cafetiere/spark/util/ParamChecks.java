@@ -2,6 +2,7 @@
 package cafetiere.spark.util;
 
 import java.io.Serializable;
+import java.lang.reflect.Array;
 import java.util.List;
 import java.util.function.Supplier;
 import scala.Function1;
@@ -19,6 +20,19 @@ public final class ParamChecks {
       if (((Number) value).longValue() >= least) return true;
       throw new IllegalArgumentException(
           param + " is " + value + ": set it to " + least + " or more");
+    };
+  }
+
+  /** Arrays of numbers from {@code least} on. */
+  public static <T> Function1<T, Object> eachAtLeast(String param, int least) {
+    return (Function1<T, Object> & Serializable) values -> {
+      for (int i = 0; i < Array.getLength(values); i++) {
+        Number value = (Number) Array.get(values, i);
+        if (value.doubleValue() >= least) continue;
+        throw new IllegalArgumentException(
+            param + " has " + value + ": set each to " + least + " or more");
+      }
+      return true;
     };
   }
 

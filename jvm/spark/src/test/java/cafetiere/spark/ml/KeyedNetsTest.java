@@ -112,7 +112,7 @@ class KeyedNetsTest {
     assertEquals(KEYS / 2 + 1 + 3, nets.size());
     assertEquals(KEYS / 2 + 1,
         nets.values().stream().filter(net -> net.getAs("error") == null).count());
-    assertTrue(error("one class").contains("'answer' has 1 values"), error("one class"));
+    assertTrue(error("one class").contains("'answer' is \"yes\" in all rows"), error("one class"));
     assertTrue(error("a gap").contains("the label is missing"), error("a gap"));
     assertTrue(error("one row").contains("1 row(s), and a net needs 2"), error("one row"));
     assertNull(nets.get("a gap").getAs("weights"));

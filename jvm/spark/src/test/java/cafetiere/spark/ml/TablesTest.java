@@ -122,6 +122,12 @@ class TablesTest {
     assertTrue(assertThrows(IllegalArgumentException.class,
         () -> answers.copy(ParamMap.empty()).setThresholds(1).transform(heldOut)).getMessage()
         .contains("one for each of no, yes"));
+    assertTrue(assertThrows(IllegalArgumentException.class,
+        () -> new CaffeClassifier().setThresholds(1, Double.NaN)).getMessage()
+        .contains("thresholds has NaN: set each to 0 or more"));
+    assertTrue(assertThrows(IllegalArgumentException.class,
+        () -> new CaffeClassifier().setLayers(8, 0)).getMessage()
+        .contains("layers has 0: set each to 1 or more"));
   }
 
   @Test
