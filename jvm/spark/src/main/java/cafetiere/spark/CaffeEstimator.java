@@ -5,16 +5,17 @@ import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.explain.Explainer;
 import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.HeldOutRows;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.netfiles.FileTable;
 import cafetiere.spark.netfiles.RowNet;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.Epochs;
-import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.Parallelism;
-import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.plan.SolverSettings;
+import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.preflight.Findings;
@@ -117,8 +118,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** The rows to train on, or those that validationIndicatorCol holds out. */
   private Dataset<Row> rows(Dataset<?> data, boolean held) {
     if (getValidationIndicatorCol().isEmpty()) return data.toDF();
-    Column isHeld =
-        functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
+    Column isHeld = HeldOutRows.of(data.schema(), getValidationIndicatorCol());
     return data.toDF().filter(held ? isHeld : functions.not(isHeld));
   }
 

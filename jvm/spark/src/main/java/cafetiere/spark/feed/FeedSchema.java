@@ -2,6 +2,7 @@
 package cafetiere.spark.feed;
 
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -15,7 +16,6 @@ import java.util.Set;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -120,7 +120,7 @@ public record FeedSchema(
   public Dataset<Row> select(Dataset<?> data) {
     Column[] columns = new Column[table.size()];
     for (int i = 0; i < columns.length; i++) {
-      columns[i] = functions.col("`" + table.fieldNames()[i].replace("`", "``") + "`");
+      columns[i] = NamedColumn.of(table.fieldNames()[i]);
     }
     return data.toDF().select(columns);
   }
@@ -187,7 +187,7 @@ public record FeedSchema(
     return array;
   }
 
-  private static String missing(String name, List<String> columns) {
+  static String missing(String name, List<String> columns) {
     String hint = NearestName.of(name, columns)
         .map(nearest -> ": did you mean '" + nearest + "'?").orElse(".");
     return "the table has no column '" + name + "'" + hint + " It has: "

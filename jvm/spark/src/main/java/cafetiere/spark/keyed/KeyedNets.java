@@ -5,6 +5,7 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
@@ -172,12 +173,12 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told) {
   }
 
   private Dataset<Row> rows(Dataset<?> data) {
-    return data.toDF().select(KeyedTraining.column(keyColumn).as("key"),
+    return data.toDF().select(NamedColumn.of(keyColumn).as("key"),
         functions.lit(true).as("isRow"),
         functions.lit(null).cast(DataTypes.createArrayType(DataTypes.StringType)).as("classes"),
         functions.lit(null).cast("string").as(NET),
         functions.lit(null).cast("binary").as("weights"),
-        functions.struct(Stream.of(data.columns()).map(KeyedTraining::column)
+        functions.struct(Stream.of(data.columns()).map(NamedColumn::of)
             .toArray(Column[]::new)).as("row"));
   }
 }

@@ -4,6 +4,7 @@ package cafetiere.spark.keyed;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
@@ -72,8 +73,8 @@ public record KeyedTraining(
   private KeyedNets trained(Dataset<?> data, KeyedRun run) {
     // The key stands first whether or not it is learned from.
     Column[] columns = Stream.concat(
-        Stream.of(column(keyColumn).as("key")),
-        Stream.of(rows.table().fieldNames()).map(KeyedTraining::column)).toArray(Column[]::new);
+        Stream.of(NamedColumn.of(keyColumn).as("key")),
+        Stream.of(rows.table().fieldNames()).map(NamedColumn::of)).toArray(Column[]::new);
     Dataset<Row> sorted = sorted(data.toDF().select(columns), run.tasks(), functions.col("key"));
     StructType schema = sorted.schema();
     KeyedTally tally = run.tally();
@@ -100,11 +101,6 @@ public record KeyedTraining(
   static Dataset<Row> sorted(Dataset<Row> table, int tasks, Column... order) {
     // With a number of its own, Spark does not unite small partitions: the work is not in the bytes.
     return table.repartition(tasks, order[0]).sortWithinPartitions(order);
-  }
-
-  /** Takes a name as it is, dots and all. */
-  static Column column(String name) {
-    return functions.col("`" + name.replace("`", "``") + "`");
   }
 
   /** What there is of each key. The columns that a net reads are noted with it. */

@@ -4,6 +4,7 @@ package cafetiere.spark.ml;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.ColumnType;
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -20,7 +21,6 @@ import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -197,7 +197,7 @@ record TableColumns(
 
   /** Numbers in a cell, as in the first one that is there. */
   private static int size(Dataset<Row> table, String name) {
-    Column column = functions.col("`" + name.replace("`", "``") + "`");
+    Column column = NamedColumn.of(name);
     List<Row> first = table.select(column).filter(column.isNotNull()).limit(1).collectAsList();
     if (first.isEmpty()) {
       throw new PreflightException(List.of("column '" + name + "' has no value in any row: leave it"

@@ -8,7 +8,9 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.HeldOutRows;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.keyed.KeyedParams;
@@ -84,7 +86,7 @@ final class TableTraining {
           + " and give the rows of one key"));
     }
     Dataset<Row> train = data.toDF();
-    Column heldOut = heldOut(params, columns);
+    Column heldOut = heldOut(params, columns, data.schema());
     if (heldOut != null) train = train.filter(functions.not(heldOut));
     SparkContext sc = train.sparkSession().sparkContext();
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
@@ -101,7 +103,7 @@ final class TableTraining {
     TableColumns columns = check(params, task, data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = null;
-    Column held = heldOut(params, columns);
+    Column held = heldOut(params, columns, data.schema());
     if (held != null) {
       test = train.filter(held);
       train = train.filter(functions.not(held));
@@ -130,16 +132,15 @@ final class TableTraining {
   }
 
   /** Whether a row is not trained on, but tested on; null if all are trained on. */
-  private static Column heldOut(TableParams<?> params, TableColumns columns) {
+  private static Column heldOut(TableParams<?> params, TableColumns columns, StructType table) {
     if (!params.getValidationIndicatorCol().isEmpty()) {
-      return functions.coalesce(
-          functions.col(params.getValidationIndicatorCol()), functions.lit(false));
+      return HeldOutRows.of(table, params.getValidationIndicatorCol());
     }
     double fraction = params.getValidationFraction();
     if (fraction == 0) return null;
     String id = params.getIdCol();
     Stream<String> names = id.isEmpty() ? Stream.of(columns.schema().table().fieldNames()) : Stream.of(id);
-    Column[] hashed = names.map(name -> functions.col("`" + name.replace("`", "``") + "`"))
+    Column[] hashed = names.map(NamedColumn::of)
         .toArray(Column[]::new);
     // The 53 bits of a double: shares of a hash are equal on all machines.
     Column share = functions.shiftrightunsigned(functions.xxhash64(hashed), 11).multiply(0x1p-53);

@@ -2,6 +2,7 @@
 package cafetiere.spark.netfiles;
 
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.plan.SourceLayer;
 import java.awt.image.BufferedImage;
 import java.io.ByteArrayInputStream;
@@ -12,7 +13,6 @@ import javax.imageio.ImageIO;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
@@ -40,7 +40,7 @@ record RowForm(List<Integer> shape, boolean isEncoded) {
       long[] shape = field.metadata().getLongArray(SHAPE);
       return new RowForm(Arrays.stream(shape).mapToObj(Math::toIntExact).toList(), false);
     }
-    List<Row> first = rows.filter(functions.col(quoted(column)).isNotNull()).takeAsList(1);
+    List<Row> first = rows.filter(NamedColumn.of(column).isNotNull()).takeAsList(1);
     if (first.isEmpty()) {
       throw refused(layer, column, "the table has no row with a value in it");
     }
@@ -120,7 +120,4 @@ record RowForm(List<Integer> shape, boolean isEncoded) {
         + ": add them, or replace the layer by one of type MemoryData"));
   }
 
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
-  }
 }

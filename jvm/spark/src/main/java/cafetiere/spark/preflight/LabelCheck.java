@@ -2,6 +2,7 @@
 package cafetiere.spark.preflight;
 
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.plan.NetDescription;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
@@ -10,7 +11,6 @@ import java.util.Optional;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 
 /**
  * Checks a sample of labels against the number of classes that the net scores.
@@ -38,8 +38,8 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
 
   /** What is wrong with the first rows of the table: one sentence on the first bad label. */
   List<String> find(Dataset<Row> table) {
-    List<Column> columns = new ArrayList<>(List.of(quoted(column)));
-    if (!idColumn.isEmpty()) columns.add(quoted(idColumn));
+    List<Column> columns = new ArrayList<>(List.of(NamedColumn.of(column)));
+    if (!idColumn.isEmpty()) columns.add(NamedColumn.of(idColumn));
     List<Row> rows =
         table.select(columns.toArray(new Column[0])).limit(SAMPLE).collectAsList();
     if (rows.isEmpty()) {
@@ -54,7 +54,7 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
 
   /** Where these are bad rows as others are. */
   Dataset<Row> withoutNulls(Dataset<Row> table) {
-    return table.filter(quoted(column).isNotNull());
+    return table.filter(NamedColumn.of(column).isNotNull());
   }
 
   private boolean isGood(Object value) {
@@ -77,9 +77,5 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
     return "column '" + column + "' of " + name + " holds " + row.get(0) + ", and the net's labels"
         + " are the whole numbers from 0 to " + (classes - 1)
         + ": correct the label, or the num_output of the last layer";
-  }
-
-  private static Column quoted(String name) {
-    return functions.col("`" + name.replace("`", "``") + "`");
   }
 }

@@ -3,6 +3,7 @@ package cafetiere.spark.preflight;
 
 import cafetiere.spark.feed.ColumnType;
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.internal.NamedColumn;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -11,7 +12,6 @@ import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructField;
 
 /** Looks in the first rows for numbers of which no step can be made: NaN and what is infinite. */
@@ -34,8 +34,8 @@ final class NumberCheck {
     }
     if (fields.isEmpty()) return List.of();
     List<Column> columns = new ArrayList<>();
-    fields.forEach(field -> columns.add(quoted(field.name())));
-    if (!schema.idColumn().isEmpty()) columns.add(quoted(schema.idColumn()).as("id of the row"));
+    fields.forEach(field -> columns.add(NamedColumn.of(field.name())));
+    if (!schema.idColumn().isEmpty()) columns.add(NamedColumn.of(schema.idColumn()).as("id of the row"));
     Look look = new Look(fields.stream().map(StructField::name).toList());
     // Lazily, row by row: nothing of the row but a sentence travels, and no shuffle is made.
     List<String> found = table.select(columns.toArray(new Column[0])).javaRDD().map(look)
@@ -44,10 +44,6 @@ final class NumberCheck {
       if (!found.get(i).isEmpty()) return List.of(found.get(i).replace(Look.PLACE, "row " + i));
     }
     return List.of();
-  }
-
-  private static Column quoted(String name) {
-    return functions.col("`" + name.replace("`", "``") + "`");
   }
 
   /** The sentence on a row, "" for a good one. */

@@ -34,7 +34,8 @@ final class PredictFunction implements UnboundFunction {
     if (!(fields.length == 2 || named) || !(fields[0].dataType() instanceof StringType)) {
       throw new UnsupportedOperationException(
           "predict takes the path of a saved model, the features and perhaps an output's name, as in"
-              + " predict('hdfs:/models/lenet', features, 'prob')");
+              + " predict('hdfs:/models/lenet', features, 'prob') or, for a model of a table,"
+              + " predict('hdfs:/models/visitors', struct(age, city), 'probability')");
     }
     DataType features = fields[1].dataType();
     if (features instanceof StructType row) return new PredictRow(row, named, conf());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.submit;
 
-import cafetiere.spark.netfiles.FileTable;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.lmdb.LmdbFiles;
-import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.netfiles.FileTable;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.sequence.SequenceImages;
 import cafetiere.spark.util.NearestName;
@@ -228,7 +229,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     Optional<Column> width = size("width", declared);
     Optional<Column> channels = size("channels", declared);
     boolean isSized = height.isPresent() && width.isPresent() && channels.isPresent();
-    Column data = rows.col("`" + dataColumn.replace("`", "``") + "`").cast(DataTypes.BinaryType);
+    Column data = NamedColumn.of(dataColumn).cast(DataTypes.BinaryType);
     if (columns.contains("encoded")) {
       Column isOther = rows.col("encoded").equalTo(!isEncoded);
       data = functions.when(isOther, isEncoded && isSized

@@ -6,9 +6,10 @@ import cafetiere.core.Engine;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.netfiles.RowNet;
-import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.preflight.Preflight;
@@ -227,7 +228,7 @@ public final class SubmittedRun {
     if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
     List<Column> averages = new ArrayList<>();
     for (int i = 0; i < blobs.size(); i++) {
-      Column blob = quoted(blobs.get(i));
+      Column blob = NamedColumn.of(blobs.get(i));
       for (int k = 0; k < first.get(0).getInt(i); k++) averages.add(functions.avg(blob.getItem(k)));
     }
     Row found = rows.select(averages.toArray(new Column[0])).first();
@@ -251,7 +252,7 @@ public final class SubmittedRun {
   }
 
   private static Column[] columns(List<String> names, UnaryOperator<Column> of) {
-    return names.stream().map(name -> of.apply(quoted(name))).toArray(Column[]::new);
+    return names.stream().map(name -> of.apply(NamedColumn.of(name))).toArray(Column[]::new);
   }
 
   /**
@@ -264,7 +265,7 @@ public final class SubmittedRun {
     NetTable table = phase.table();
     List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
-        ? functions.monotonically_increasing_id() : quoted(table.idColumn());
+        ? functions.monotonically_increasing_id() : NamedColumn.of(table.idColumn());
     List<Column> inputs = new ArrayList<>(List.of(id.cast("string").as(ID)));
     Map<String, String> bound = new LinkedHashMap<>();
     List<Top> tops = description.tops();
@@ -272,7 +273,7 @@ public final class SubmittedRun {
       String column = table.column(tops.get(i));
       if (!tops.get(i).isFeatures() && !there.contains(column)) continue;
       bound.put(tops.get(i).name(), INPUT + i);
-      inputs.add(quoted(column).as(INPUT + i));
+      inputs.add(NamedColumn.of(column).as(INPUT + i));
     }
     CaffeModel model = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
         .setNet(table.net(description.netText())).setPredictionCol("")
@@ -281,12 +282,8 @@ public final class SubmittedRun {
     if (phase.isResized()) model.setResize(true);
     Dataset<Row> rows = model.transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
-    blobs.forEach(blob -> columns.add(quoted(blob)));
+    blobs.forEach(blob -> columns.add(NamedColumn.of(blob)));
     return rows.select(columns.toArray(new Column[0]));
-  }
-
-  private static Column quoted(String name) {
-    return functions.col("`" + name.replace("`", "``") + "`");
   }
 
   /**

@@ -2,9 +2,10 @@
 package cafetiere.spark.util;
 
 import java.io.Serializable;
-import java.lang.reflect.Array;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import scala.Function1;
 
 /** What params may be set to. Unlike Spark's ParamValidators these say what to set instead. */
@@ -23,15 +24,15 @@ public final class ParamChecks {
     };
   }
 
-  /** Arrays of numbers from {@code least} on. */
+  /** An {@code int[]} or a {@code double[]} of numbers from {@code least} on. */
   public static <T> Function1<T, Object> eachAtLeast(String param, int least) {
     return (Function1<T, Object> & Serializable) values -> {
-      for (int i = 0; i < Array.getLength(values); i++) {
-        Number value = (Number) Array.get(values, i);
-        if (value.doubleValue() >= least) continue;
+      Stream<? extends Number> numbers = values instanceof int[] whole ? Arrays.stream(whole).boxed()
+          : Arrays.stream((double[]) values).boxed();
+      numbers.filter(number -> !(number.doubleValue() >= least)).findFirst().ifPresent(number -> {
         throw new IllegalArgumentException(
-            param + " has " + value + ": set each to " + least + " or more");
-      }
+            param + " has " + number + ": set each to " + least + " or more");
+      });
       return true;
     };
   }

@@ -147,8 +147,8 @@ class TablesTest {
     CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
         .setLabelCol("paid").setIdCol("id").setNumWorkers(2).setBatchSize(64).setMaxEpochs(12)
         .setMembers(2);
-    CaffeRegressionModel model = regressor.setValidationIndicatorCol("held")
-        .fit(train.selectExpr("*", "id % 10 = 0 held"));
+    CaffeRegressionModel model = regressor.setValidationIndicatorCol("is.held")
+        .fit(train.selectExpr("*", "id % 10 = 0 `is.held`"));
     assertEquals(1800, model.summary().rowsGiven());
     assertTrue(model.caffeModel().events().contains("\"event\":\"test\""), "tested once an epoch");
     assertTrue(model.caffeModel().getNet().contains("member2/score"));

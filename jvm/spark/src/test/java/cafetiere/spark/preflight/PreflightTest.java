@@ -242,6 +242,16 @@ class PreflightTest {
   }
 
   @Test
+  void rowsToTestOnAreMarkedByABooleanColumn() {
+    CaffeEstimator marked = estimator().setValidationIndicatorCol("label");
+    String refused = assertThrows(PreflightException.class, () -> marked.fit(table)).getMessage();
+    assertTrue(refused.contains("'label' is of type int: it must be boolean"), refused);
+    CaffeEstimator misspelt = estimator().setValidationIndicatorCol("lable");
+    refused = assertThrows(PreflightException.class, () -> misspelt.fit(table)).getMessage();
+    assertTrue(refused.contains("no column 'lable': did you mean 'label'?"), refused);
+  }
+
+  @Test
   void aTableWithoutRows() {
     Dataset<Row> empty = table.filter("id < 0");
     assertTrue(refusal(estimator(), empty).get(0).startsWith("the table has no rows"));
