@@ -18,6 +18,12 @@ namespace {
 constexpr ptrdiff_t kMostNames = 30;  // of columns, in an error
 constexpr size_t kMostClasses = 20;  // of a label of numbers, unless one says that it names classes
 
+/// For a head of one cell in which something else seems to separate the names; else "".
+std::string_view separator_hint(const std::vector<std::string>& names) {
+  const bool has_another = names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos;
+  return has_another ? "; the cells of a CSV are separated by commas" : "";
+}
+
 Status read_rows(CsvReader& csv, CsvTable* table) {
   CFT_ASSIGN(table->names, csv.head());
   table->cells.resize(table->names.size());
@@ -26,8 +32,9 @@ Status read_rows(CsvReader& csv, CsvTable* table) {
     CFT_ASSIGN(const bool more, csv.next(&row));
     if (!more) return {};
     if (row.size() != table->names.size()) {
-      return invalid_argument(fmt::format("line {}: {} cells, and the head has {}", csv.line(),
-                                          row.size(), table->names.size()));
+      return invalid_argument(fmt::format("line {}: {} cells, and the head has {}{}", csv.line(),
+                                          row.size(), table->names.size(),
+                                          separator_hint(table->names)));
     }
     for (size_t i = 0; i < row.size(); ++i) table->cells[i].push_back(std::move(row[i]));
   }
@@ -49,9 +56,7 @@ Result<size_t> CsvTable::find(std::string_view name) const {
   const auto shown = std::min<ptrdiff_t>(std::ssize(names), kMostNames);
   std::string there = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
   if (shown < std::ssize(names)) there += fmt::format(" and {} more", std::ssize(names) - shown);
-  if (names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos) {
-    there += "; the cells of a CSV are separated by commas";
-  }
+  there += separator_hint(names);
   return not_found(fmt::format("{}: there is no column \"{}\"; there are {}{}", path, name, there,
                                did_you_mean(name, names)));
 }

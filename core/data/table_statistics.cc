@@ -62,8 +62,8 @@ Status check_classes(const TableColumn& label, ColumnType type,
   const auto found = std::ranges::find_if(classes, has_fraction);
   if (found == classes.end()) return {};
   return invalid_argument(
-      fmt::format("the label '{}' has {} different numbers, such as {}: learn a number with a "
-                  "regressor, or cast the label to text if each of them is a class",
+      fmt::format("the label '{}' has {} different numbers, such as {}: learn a number, with a "
+                  "regressor or --learn numbers, or cast the label to text if each is a class",
                   label.name(), classes.size(), *found));
 }
 

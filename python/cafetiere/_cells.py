@@ -34,6 +34,12 @@ _FILE = (bytes, bytearray)  # an image in its file's form
 _TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 
 
+def _separator_hint(names):
+    """For a header of one cell in which something else seems to separate the names; else ""."""
+    has_another = len(names) == 1 and re.search(r"[;\t|]", names[0])
+    return "; the cells of a CSV are separated by commas" if has_another else ""
+
+
 def check_columns(names, columns):
     """An error for the first name of no column."""
     for name in names:
@@ -42,8 +48,7 @@ def check_columns(names, columns):
         there = ", ".join([*columns][:_MOST_NAMES])
         if len(columns) > _MOST_NAMES:
             there += f" and {len(columns) - _MOST_NAMES} more"
-        if len(columns) == 1 and re.search(r"[;\t|]", there):
-            there += "; the cells of a CSV are separated by commas"
+        there += _separator_hint([*columns])
         if near := difflib.get_close_matches(name, columns, 1):
             there += f"; did you mean {near[0]!r}?"
         raise ValueError(f"there is no column {name!r}; there are {there}")
@@ -105,7 +110,8 @@ def _records(rows):
             yield names
             continue
         if len(row) != len(names):
-            raise ValueError(f"{len(row)} cells, and the header has {len(names)}")
+            hint = _separator_hint(names)
+            raise ValueError(f"{len(row)} cells, and the header has {len(names)}{hint}")
         yield [cell or None for cell in row]
     if names is None:
         raise ValueError("there is no line that names the columns")

@@ -21,6 +21,7 @@ PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3
 PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
 VISITORS = ROOT / "examples/tables/visitors.csv"
 FILES = ("net.prototxt", "model.caffemodel", "table.json")
+FRACTIONS = "x,y\n" + "".join(f"{i},{i / 2}\n" for i in range(21))
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
 
 
@@ -205,6 +206,12 @@ def test_both_find_the_same_types(end, tmp_path):
         ("x,y\n,a\n2,b\n", "--label y --weight x", "no column to learn from"),
         ("x,y,z\n1,a,\n2,b,1\n", "--label y --weight z", '"z" is empty in 1 of 2 rows'),
         ("x;y\n1;a\n", "--label y", "there are x;y; the cells of a CSV are separated by commas"),
+        ("x;y\n1,5;a\n", "--label y", "2 cells, .* 1; the cells of a CSV are separated by commas"),
+        (
+            FRACTIONS,
+            "--label y --learn classes",
+            "21 different numbers, such as 0.5: .*--learn numb",
+        ),
         ("hue,buys\n1,a\n2,b\n", "--label buy", "did you mean .buys."),
         ("x,y\n1,a\n2,b\n", "--label y --validation 0 --patience 2", "give validation a share"),
         ("x,y\n1,a\n2,b\n", "--label y --weight x --drop x", "there is no column to learn from"),
