@@ -210,6 +210,12 @@ std::string without_engine(std::string_view text, const std::string& engine) {
   return result;
 }
 
+/// Whether a text, which cannot be read, is rather the name of a file.
+bool is_path(std::string_view text) {
+  return text.find_first_of(" \t\r\n{\"") == std::string_view::npos &&
+         (text.ends_with(".prototxt") || text.find('/') != std::string_view::npos);
+}
+
 Status check_text(std::string_view text, const std::string& source) {
   if (text.size() > kMaxTextBytes) {
     return invalid_argument(fmt::format("{}: has {} bytes of text; the limit is {}", source,
@@ -218,6 +224,10 @@ Status check_text(std::string_view text, const std::string& source) {
   if (text.find('\0') != std::string_view::npos) {
     return invalid_argument(
         source + ": is not text; weights (.caffemodel) are given separately from the net");
+  }
+  if (is_path(text)) {
+    return invalid_argument(
+        fmt::format("{}: \"{}\" seems to be a path; give the text of that file", source, text));
   }
   return {};
 }

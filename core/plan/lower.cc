@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/device/isa.h"
+#include "core/model/nearest.h"
 #include "core/plan/concat_in_place.h"
 #include "core/plan/endings.h"
 #include "core/plan/fold.h"
@@ -68,7 +69,10 @@ class Lowering {
     std::vector<bool> wanted(shapes_.size(), false);
     for (const std::string& name : options_.outputs) {
       const int blob = graph_.find_blob(name);
-      if (blob < 0) return not_found(fmt::format("the net has no blob '{}'", name));
+      if (blob < 0) {
+        return not_found(fmt::format("the net has no blob '{}'{}", name,
+                                     did_you_mean(name, graph_.blob_names())));
+      }
       kept_.push_back(blob);
       wanted[size_t(blob)] = true;
     }

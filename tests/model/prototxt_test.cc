@@ -60,6 +60,8 @@ TEST(Prototxt, OtherMistakesSayWhatIsExpected) {
   EXPECT_THAT(net_error("name: \"a\n"), StartsWith("lenet.prototxt:1:"));
   EXPECT_THAT(net_error("layer { clip_param { min: 1 } }"), HasSubstr("layer[0].clip_param.max"));
   EXPECT_THAT(net_error(std::string("\x0a\x05LeNet\0", 8)), HasSubstr("is not text"));
+  EXPECT_EQ(net_error("/nets/a.prototxt"),
+            "lenet.prototxt: \"/nets/a.prototxt\" seems to be a path; give the text of that file");
   EXPECT_THAT(net_error("layer { } layers { }"), HasSubstr("both \"layer\" and \"layers\""));
 }
 

@@ -194,8 +194,8 @@ TEST(Plan, UnknownOutputs) {
   std::vector<float> memory(10000);
   const auto plan =
       Plan::compile((*net)->graph(), *cpu, param_pointers((*net)->graph(), memory.data(), nullptr),
-                    {.outputs = {"fc7"}});
-  EXPECT_THAT(plan.status().message(), HasSubstr("the net has no blob 'fc7'"));
+                    {.outputs = {"cc"}});
+  EXPECT_THAT(plan.status().message(), HasSubstr("the net has no blob 'cc'; did you mean \"c\"?"));
 }
 
 TEST(Plan, EmptyBlobsAreRefused) {
