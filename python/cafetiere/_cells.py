@@ -3,12 +3,15 @@
 
 import csv
 import datetime
+import decimal
 import difflib
 import errno
+import numbers
 import os
 import pathlib
 import re
 import struct
+import uuid
 from collections import Counter
 
 import numpy as np
@@ -31,6 +34,10 @@ KINDS.update({"texts": "CATEGORY", "image": "IMAGE", "flags": "FLAGS"})
 # Where the engine's type has another name.
 _ENGINE = {"texts": "string", "image": "u8", "flags": "f64"}
 _FILE = (bytes, bytearray)  # an image in its file's form
+_AS_TEXT = (
+    *(str, numbers.Real, decimal.Decimal, np.bool_, uuid.UUID),
+    *(datetime.date, datetime.time),
+)
 _TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 
 
@@ -152,6 +159,8 @@ def _moment(text):
 
 
 def _text(cell):
+    if not isinstance(cell, _AS_TEXT):
+        raise TypeError("neither a text nor what has one form as text")
     return str(cell).encode()
 
 
@@ -185,9 +194,14 @@ _READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
 _OTHERS = {"texts": _texts, "image": _image, "flags": _flags}  # which type_of() sees
 
 
+def _is_gap(cell):
+    """None and NaN: Python's tables have either where a cell is missing."""
+    return cell is None or (isinstance(cell, (float, np.floating)) and cell != cell)
+
+
 def type_of(cells):
     """How a column is encoded: the first type that all of its cells can be read as."""
-    there = [cell for cell in cells if cell is not None]
+    there = [cell for cell in cells if not _is_gap(cell)]
     if any(isinstance(cell, _FILE) or getattr(cell, "ndim", 0) > 1 for cell in there):
         return "image"
     if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in there):
@@ -206,15 +220,18 @@ def encoded(cells, kind, name):
     """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
     read_cell = _READ.get(kind) or _OTHERS[kind]
     for number, cell in enumerate(cells):
-        if cell is None:
+        if _is_gap(cell):
             yield b"\0\0\0\0"
             continue
         try:
             value = read_cell(cell)
         except (ValueError, TypeError, struct.error) as error:
-            raise ValueError(
-                f"column {name!r}, row {number}: {cell!r} is none of what was trained on ({kind})"
-            ) from error
+            fault = f"{cell!r} is none of what was trained on ({kind})"
+            if kind == "string":
+                fault = f"a {type(cell).__name__} is no text, number or date: make one of it"
+            elif kind == "image":
+                fault = str(error)
+            raise ValueError(f"column {name!r}, row {number}: {fault}") from error
         if packed := _PACKED.get(kind):
             yield packed.pack(packed.size - 4, value)
         else:
@@ -249,28 +266,9 @@ def class_name(cell):
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def columns_of(table):
-    """The columns of a table in any form that TableModel.scores() takes: lists of cells by name."""
-    if isinstance(table, dict):
-        return table
-    if isinstance(table, np.ndarray) and table.dtype.names:
-        return {name: table[name].tolist() for name in table.dtype.names}
-    if type(table).__module__.partition(".")[0] == "pandas":
-        gaps = table.isna()
-        return {
-            name: [None if gap else cell for cell, gap in zip(table[name], gaps[name])]
-            for name in table.columns
-        }
-    if hasattr(table, "__arrow_c_stream__"):
-        import pyarrow  # only who has such a table needs it
-
-        return pyarrow.table(table).to_pydict()
-    raise TypeError(f"a {type(table).__name__} is no table: give columns by name")
-
-
 def is_class(cells):
     """Whether a label names classes: texts, or few whole numbers."""
     if type_of(cells) != "f64":
         return True
-    values = {float(cell) for cell in cells if cell is not None}
+    values = {float(cell) for cell in cells if not _is_gap(cell)}
     return len(values) <= _MOST_CLASSES and all(value.is_integer() for value in values)

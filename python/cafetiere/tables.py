@@ -12,7 +12,6 @@ from cafetiere._cells import (
     TYPES,
     check_columns,
     class_name,
-    columns_of,
     encoded,
     is_class,
     read,
@@ -21,6 +20,7 @@ from cafetiere._cells import (
     schema_of,
     type_of,
 )
+from cafetiere._columns import columns_of
 from cafetiere._guard import Guard
 from cafetiere._library import (
     CallbacksStruct,
@@ -260,17 +260,18 @@ def fit(
 ):
     """Trains a model that predicts one column of a table from others.
 
-    columns: lists of cells by name; features: names, by default all but label and weight;
-    categorical: names of columns of numbers that are categories; classes: whether the label is a
-    class, by default what is_class() says; net: hidden layers instead of `layers`, as prototxt, a
-    NetSpec or the path of an ONNX file, with whose weights the training starts; members: number of
-    nets, 1 to 64, with these layers, which share embeddings and whose scores are averaged; weight:
-    the column with the weight of each row in the loss; class_weights: "balanced" or pairs such as
-    "spam=5, ham=1"; loss: for numbers, "squared", "huber" or "quantile"; validation: share of the
-    rows to hold out and test on once per epoch; patience: number of consecutive epochs without an
-    improvement by more than `tol` after which training ends, with the weights of the best epoch.
-    None for either of these two means the default of `python -m cafetiere fit`: 0.1 from 100 rows
-    on, and 10 from 1,500 rows on. image_size: height and width to which images are resized.
+    columns: lists of cells by name, or a table in another form that scores() of a TableModel takes;
+    features: names, by default all but label and weight; categorical: names of columns of numbers
+    that are categories; classes: whether the label is a class, by default what is_class() says;
+    net: hidden layers instead of `layers`, as prototxt, a NetSpec or the path of an ONNX file, with
+    whose weights the training starts; members: number of nets, 1 to 64, with these layers, which
+    share embeddings and whose scores are averaged; weight: the column with the weight of each row
+    in the loss; class_weights: "balanced" or pairs such as "spam=5, ham=1"; loss: for numbers,
+    "squared", "huber" or "quantile"; validation: share of the rows to hold out and test on once per
+    epoch; patience: number of consecutive epochs without an improvement by more than `tol` after
+    which training ends, with the weights of the best epoch. None for either of these two means the
+    default of `python -m cafetiere fit`: 0.1 from 100 rows on, and 10 from 1,500 rows on.
+    image_size: height and width to which images are resized.
     A cell of an image is the bytes of a file, or an array of uint8, gray or red, green and blue.
     on_event: called with each event of the training, a dictionary.
     A label whose cells are lists of 0 and 1 means several labels, which class_weights names by
@@ -278,6 +279,7 @@ def fit(
     Returns a TableModel and the result of the training as of cft_trainer_result, with "held_out":
     the positions of the rows that were held out.
     """
+    columns = columns_of(columns)
     targets = [label] if weight is None else [label, weight]
     check_columns([*targets, *features, *categorical], columns)
     for name in set(targets) & set(features):

@@ -170,8 +170,9 @@ def test_images_are_learned_beside_numbers(tmp_path):
         tables.fit(columns, "side", epochs=1)
     small, _ = tables.fit(columns, "side", epochs=1, image_size=(4, 6))
     assert "shape: 1 shape: 4 shape: 6" in " ".join(small.net.split())
-    with pytest.raises(ValueError, match="column 'photo', row 0"):
-        loaded.scores({**columns, "photo": [np.zeros((8, 8))]})
+    columns["photo"][3] = np.zeros((8, 8))
+    with pytest.raises(ValueError, match="column 'photo', row 3: pixels of type float64"):
+        loaded.scores(columns)
 
 
 def test_several_labels_and_what_they_count():
