@@ -212,7 +212,8 @@ std::string without_engine(std::string_view text, const std::string& engine) {
 
 /// Whether a text, which cannot be read, is rather the name of a file.
 bool is_path(std::string_view text) {
-  return text.find_first_of(" \t\r\n{\"") == std::string_view::npos &&
+  constexpr size_t kLongest = 1000;
+  return text.size() <= kLongest && text.find_first_of(" \t\r\n{\"") == std::string_view::npos &&
          (text.ends_with(".prototxt") || text.find('/') != std::string_view::npos);
 }
 

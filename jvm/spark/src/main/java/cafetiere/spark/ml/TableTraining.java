@@ -140,8 +140,7 @@ final class TableTraining {
     if (fraction == 0) return null;
     String id = params.getIdCol();
     Stream<String> names = id.isEmpty() ? Stream.of(columns.schema().table().fieldNames()) : Stream.of(id);
-    Column[] hashed = names.map(NamedColumn::of)
-        .toArray(Column[]::new);
+    Column[] hashed = names.map(NamedColumn::of).toArray(Column[]::new);
     // The 53 bits of a double: shares of a hash are equal on all machines.
     Column share = functions.shiftrightunsigned(functions.xxhash64(hashed), 11).multiply(0x1p-53);
     return share.lt(fraction);

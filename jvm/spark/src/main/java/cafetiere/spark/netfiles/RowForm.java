@@ -119,5 +119,4 @@ record RowForm(List<Integer> shape, boolean isEncoded) {
         + ") is to be fed by column '" + column + "', and " + why
         + ": add them, or replace the layer by one of type MemoryData"));
   }
-
 }
