@@ -162,9 +162,9 @@ def test_the_next_folder_is_taken_where_tmp_is_noexec(machine):
 
 @needs_a_jar
 def test_where_all_folders_are_noexec_it_says_what_to_set(machine):
-    error = machine.load(machine.locked, LOCAL_DIRS="", SPARK_LOCAL_DIRS="/nowhere", code=1)
+    error = machine.load(machine.locked, LOCAL_DIRS="", SPARK_LOCAL_DIRS="/proc/nowhere", code=1)
     assert "cannot load the native library" in error
-    for part in (f"{machine.locked}/cafetiere-native-", "cannot write to /nowhere", "noexec"):
+    for part in (f"{machine.locked}/cafetiere-native-", "cannot write to /proc/nowhere", "noexec"):
         assert part in error, error
     # The two ways out that it names.
     with zipfile.ZipFile(JAR) as jar:
