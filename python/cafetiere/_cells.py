@@ -34,10 +34,8 @@ KINDS.update({"texts": "CATEGORY", "image": "IMAGE", "flags": "FLAGS"})
 # Where the engine's type has another name.
 _ENGINE = {"texts": "string", "image": "u8", "flags": "f64"}
 _FILE = (bytes, bytearray)  # an image in its file's form
-_AS_TEXT = (
-    *(str, numbers.Real, decimal.Decimal, np.bool_, uuid.UUID),
-    *(datetime.date, datetime.time),
-)
+_NUMBERS = (numbers.Real, decimal.Decimal, np.bool_)
+_AS_TEXT = (str, *_NUMBERS, datetime.date, datetime.time, uuid.UUID)
 _TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 
 
@@ -96,12 +94,13 @@ def _read_parquet(path):
         file = pyarrow.parquet.ParquetDataset(path)
     except (OSError, ValueError) as error:  # those of Arrow are such
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    _check_names(file.schema.names, path)
+    check_names(file.schema.names, path)
     table = file.read()
     return {name: table[name].to_pylist() for name in table.column_names}
 
 
-def _check_names(names, path=None):
+def check_names(names, path=None):
+    """An error for a name that two columns have."""
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         where = "" if path is None else f"{path}: "
         raise ValueError(f"{where}two columns are called {twice[0]!r}; rename one")
@@ -113,7 +112,7 @@ def _records(rows):
     for row in filter(None, rows):
         if names is None:
             names = row
-            _check_names(names)
+            check_names(names)
             yield names
             continue
         if len(row) != len(names):
@@ -194,14 +193,14 @@ _READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
 _OTHERS = {"texts": _texts, "image": _image, "flags": _flags}  # which type_of() sees
 
 
-def _is_gap(cell):
+def is_gap(cell):
     """None and NaN: Python's tables have either where a cell is missing."""
     return cell is None or (isinstance(cell, (float, np.floating)) and cell != cell)
 
 
 def type_of(cells):
     """How a column is encoded: the first type that all of its cells can be read as."""
-    there = [cell for cell in cells if not _is_gap(cell)]
+    there = [cell for cell in cells if not is_gap(cell)]
     if any(isinstance(cell, _FILE) or getattr(cell, "ndim", 0) > 1 for cell in there):
         return "image"
     if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in there):
@@ -220,7 +219,7 @@ def encoded(cells, kind, name):
     """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
     read_cell = _READ.get(kind) or _OTHERS[kind]
     for number, cell in enumerate(cells):
-        if _is_gap(cell):
+        if is_gap(cell):
             yield b"\0\0\0\0"
             continue
         try:
@@ -270,5 +269,5 @@ def is_class(cells):
     """Whether a label names classes: texts, or few whole numbers."""
     if type_of(cells) != "f64":
         return True
-    values = {float(cell) for cell in cells if not _is_gap(cell)}
+    values = {float(cell) for cell in cells if not is_gap(cell)}
     return len(values) <= _MOST_CLASSES and all(value.is_integer() for value in values)

@@ -3,6 +3,8 @@
 
 import numpy as np
 
+from cafetiere._cells import check_names
+
 
 def columns_of(table):
     """The columns of a table: lists of cells by name, with None where a cell is missing.
@@ -24,8 +26,7 @@ def _by_name(table):
     if isinstance(table, np.ndarray) and table.dtype.names:
         return {name: table[name] for name in table.dtype.names}
     if _is_pandas(table):
-        if twice := table.columns[table.columns.duplicated()].tolist():
-            raise ValueError(f"two columns are called {twice[0]!r}; rename one")
+        check_names(table.columns)
         return {name: table[name] for name in table.columns}
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow  # only who has such a table needs it

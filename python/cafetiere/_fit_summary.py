@@ -9,7 +9,7 @@ import pathlib
 import shlex
 from collections import Counter
 
-from cafetiere import tables
+from cafetiere import _cells, tables
 from cafetiere._library import call_for_json
 
 _KINDS = {
@@ -24,7 +24,7 @@ _KINDS = {
 
 def is_gap(cell):
     """Whether a cell is missing, as a CSV or Parquet has it."""
-    return cell is None or (isinstance(cell, (str, float)) and (cell == "" or cell != cell))
+    return _cells.is_gap(cell) or (isinstance(cell, str) and not cell)
 
 
 def is_class(given, label):
