@@ -13,6 +13,7 @@
 #include "core/device/cpu/few_rows.h"
 #include "core/device/cpu/few_rows_bf16.h"
 #include "core/device/cpu/forms.h"
+#include "core/device/cpu/packed_product.h"
 #include "core/device/cpu/whole_pieces.h"
 #include "core/device/map.h"
 
@@ -90,23 +91,11 @@ struct WeightPanel {
   }
 };
 
-/// A step that reads `diff_dst` and the weights in their stored order, and writes `diff_src`.
-Step data_step(Program& p, const std::string& name, const char* kernel,
-               const InnerProductGeometry& g, TensorId diff_dst, BufferId weights,
-               TensorId diff_src) {
-  Step step;
-  step.name = name;
-  step.kernel = kernel;
-  step.flops = g.flops();
-  step.reads = {p.read(diff_dst, Layout::kRowMajor), weights};
-  step.writes = {p.write(diff_src, Layout::kRowMajor)};
-  return step;
-}
-
 void product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
                            TensorId diff_dst, TensorId weights, TensorId diff_src) {
-  Step step = data_step(p, name, "brgemm NCS, lanes are inputs", g, diff_dst,
-                        p.read(weights, Layout::kRowMajor), diff_src);
+  Step step = biased_step(p, name, "brgemm NCS, lanes are inputs", g.flops(),
+                          {p.read(diff_dst, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)},
+                          kNoTensor, diff_src, Layout::kRowMajor);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const auto of_depth = [&](int64_t depth) {
       return ChunkedProduct(g.k, g.n, depth, kProductLanes, g.outputs, g.k, kProductLanes, g.n,
@@ -224,61 +213,6 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
   p.step(std::move(step));
 }
 
-/// `kWidth`: the dimension in lanes, the outputs or the inputs (k).
-template <int64_t InnerProductGeometry::*kWidth>
-std::string declines_panels(const InnerProductGeometry& g) {
-  if (g.transposed) return "transposed weights";
-  if (g.*kWidth % kProductLanes != 0) return "odd width";
-  return g.repeats ? "" : "weights used once";
-}
-
-/// Weights are packed once, [outputs / 64][inputs][64], for all products that use them; images stay
-/// in rows. Sums have the order of "brgemm".
-void panel_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
-                   TensorId weights, TensorId bias, TensorId dst, bool relu) {
-  const TensorId panels = p.reshaped(weights, {g.outputs / kProductLanes, kProductLanes, g.k});
-  Step step = biased_step(p, name, "brgemm NCS, lanes are outputs", g.flops(),
-                          {p.read(src, Layout::kRowMajor), p.read(panels, Layout::kChannels)}, bias,
-                          dst, Layout::kRowMajor);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const Brgemm product(kProductLanes, g.n, g.k, kProductLanes, g.k, g.outputs, true);
-    const float *x = at(reads[0]), *w = at(reads[1]);
-    const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
-    float* y = at(write);
-    return Kernel{int(g.outputs / kProductLanes), [=](int block) {
-                    const int64_t o = block * kProductLanes;
-                    for (int64_t n = 0; n < g.n; ++n) {
-                      float* const to = y + n * g.outputs + o;
-                      for (int64_t i = 0; i < kProductLanes; ++i) to[i] = b ? b[o + i] : 0.F;
-                    }
-                    product(w + o * g.k, x, y + o);
-                    for (int64_t n = 0; relu && n < g.n; ++n) {
-                      float* const to = y + n * g.outputs + o;
-                      for (int64_t i = 0; i < kProductLanes; ++i) to[i] = std::max(to[i], 0.F);
-                    }
-                  }};
-  };
-  p.step(std::move(step));
-}
-
-/// Weights are packed once, [inputs / 64][outputs][64]. Sums have the order of "brgemm".
-void panel_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
-                                 TensorId diff_dst, TensorId weights, TensorId diff_src) {
-  const TensorId panels = p.reshaped(weights, {g.outputs, g.k / kProductLanes, kProductLanes});
-  Step step = data_step(p, name, "brgemm CNS, lanes are inputs", g, diff_dst,
-                        p.read(panels, Layout::kPanels), diff_src);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const Brgemm product(kProductLanes, g.n, g.outputs, kProductLanes, g.outputs, g.k, false);
-    const float *dy = at(reads[0]), *w = at(reads[1]);
-    float* dx = at(write);
-    return Kernel{int(g.k / kProductLanes), [=](int block) {
-                    const int64_t k = block * kProductLanes;
-                    product(w + k * g.outputs, dy, dx + k);
-                  }};
-  };
-  p.step(std::move(step));
-}
-
 std::string declines_product(const InnerProductGeometry& g) {
   return g.transposed ? "transposed weights" : "";
 }
@@ -348,12 +282,11 @@ using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weig
                          TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
 constexpr ProductForm kBf16Product{"bfloat16", declines_product, bf16_product};
 constexpr ProductForm kBf16x6Product{"bf16x6", bf16x6::declines, bf16x6::product};
-constexpr ProductForm kProduct[] = {
-    {"pixels", declines_pixels, pixel_product},
-    {"few rows", few_rows::declines, few_rows::product},
-    {"panels", declines_panels<&InnerProductGeometry::outputs>, panel_product},
-    {"brgemm", declines_product, product},
-    reference_form<&RefDevice::inner_product, ProductForm>()};
+constexpr ProductForm kProduct[] = {{"pixels", declines_pixels, pixel_product},
+                                    {"few rows", few_rows::declines, few_rows::product},
+                                    {"panels", packed::declines, packed::product},
+                                    {"brgemm", declines_product, product},
+                                    reference_form<&RefDevice::inner_product, ProductForm>()};
 
 using ProductDataForm =
     Form<InnerProductGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
@@ -362,7 +295,7 @@ constexpr ProductDataForm kBf16ProductData{"bfloat16", declines_product,
 constexpr ProductDataForm kBf16x6ProductData{"bf16x6", bf16x6::declines, bf16x6::backward_data};
 constexpr ProductDataForm kProductBackwardData[] = {
     {"pixels", declines_pixels, pixel_product_backward_data},
-    {"panels", declines_panels<&InnerProductGeometry::k>, panel_product_backward_data},
+    {"panels", packed::declines_backward_data, packed::backward_data},
     {"brgemm", declines_product, product_backward_data},
     reference_form<&RefDevice::inner_product_backward_data, ProductDataForm>()};
 
