@@ -20,18 +20,18 @@ std::string lower(std::string_view s) {
 }  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
+  std::vector<std::vector<int>> edits(a.size() + 1, std::vector<int>(b.size() + 1));
+  std::iota(edits[0].begin(), edits[0].end(), 0);
   for (size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
+    edits[i][0] = static_cast<int>(i);
     for (size_t j = 1; j <= b.size(); ++j) {
-      const int replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const int replaced = edits[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      edits[i][j] = std::min({edits[i - 1][j] + 1, edits[i][j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
     }
   }
-  return row.back();
+  return edits.back().back();
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {

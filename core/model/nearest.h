@@ -8,8 +8,8 @@
 
 namespace cafetiere {
 
-/// The minimum number of single-character insertions, deletions and replacements that turn a into
-/// b.
+/// The minimum number of insertions, deletions and replacements of a character and swaps of
+/// neighbours that turn a into b, none of which touches a character twice.
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate closest to `name`, or "" if none is close enough to be meant.

@@ -102,6 +102,8 @@ TEST(Prototxt, UpgradesTheNetsThatASolverHolds) {
 TEST(Nearest, FindsWhatIsCloseAndNothingElse) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
   EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("trian", "train"), 1);
+  EXPECT_EQ(nearest_name("trian", {"test", "train"}), "train");
   EXPECT_EQ(nearest_name("Convolutoin", {"Concat", "Convolution"}), "Convolution");
   EXPECT_EQ(nearest_name("relu", {"ELU", "ReLU"}), "ReLU");
   EXPECT_EQ(nearest_name("bananas", {"Concat", "Convolution"}), "");

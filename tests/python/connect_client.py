@@ -93,6 +93,9 @@ def refused(spark, fitted: dict) -> dict:
         "column": lambda: CaffeClassifier(labelCol="sid").fit(table),
         "solver": lambda: estimator.copy().setSolver("max_iterations: 3").fit(rows),
         "word": lambda: CaffeClassifier(labelCol="side", optimizer="adam").fit(table),
+        "continuous": lambda: CaffeClassifier(labelCol="number").fit(table),
+        "file": lambda: CaffeClassifier(labelCol="side", net="/no/net.onnx").fit(table),
+        "list": lambda: CaffeClassifier(labelCol="side").fit([1, 2]),
         "groupCol": lambda: CaffeClassifier(labelCol="side", groupCol="id").fit(table),
         "layers": lambda: CaffeClassifier(labelCol="side", layers=[]),
         "explain": lambda: estimator.explain(rows),
@@ -107,7 +110,7 @@ def refused(spark, fitted: dict) -> dict:
             do()
             said[name] = ""
         except Exception as e:
-            said[name] = str(e)
+            said[name] = f"{type(e).__name__}: {e}"
     return said
 
 

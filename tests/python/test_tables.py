@@ -135,6 +135,9 @@ def test_what_is_refused_is_told_without_the_stack_of_java(table, tmp_path):
     assert "\n" not in str(refused.value)
     with pytest.raises(OSError, match="cannot read .*no.onnx"):
         classifier(net=str(tmp_path / "no.onnx")).fit(table)
+    for learn in (classifier().fit, classifier().explain):
+        with pytest.raises(TypeError, match="not builtins.dict: spark.createDataFrame makes one"):
+            learn({"buys": [1, 2]})
 
 
 def test_a_net_spec_is_a_net():

@@ -3,6 +3,8 @@
 
 import contextlib
 
+from pyspark.errors import UnknownException
+
 from cafetiere._library import Error
 
 try:
@@ -19,8 +21,9 @@ def translated():
     """Raises what the JVM says in its own words, without the stack of the JVM.
 
     What the engine refuses or cannot do is a cafetiere.Error, what happens to files an OSError. The
-    exception that py4j raised, with the stack, is the ``__context__``. All others stay as they are:
-    PySpark translates Spark's own and wrong arguments, and the rest are faults.
+    exception that PySpark raised, with the stack, is the ``__context__``. All others stay as they
+    are: PySpark translates Spark's own and wrong arguments, and the rest are faults. Spark Connect
+    does not send the code of an error, which is 1 there.
     """
     try:
         yield
@@ -31,4 +34,10 @@ def translated():
             raise Error(java.getMessage(), java.code().ordinal()) from None
         if kind == _FILE:
             raise OSError(java.getMessage()) from None
+        raise
+    except UnknownException as error:
+        message = error.getMessage().partition("\n\nJVM stacktrace:")[0]
+        for kind, ours in ((_REFUSED, Error), (_FILE, OSError)):
+            if message.startswith(f"({kind}) "):
+                raise ours(message[len(kind) + 3 :]) from None
         raise

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from cafetiere.spark.connect import refuse
 from cafetiere.spark.errors import translated
+from cafetiere.spark.session import require_table
 
 
 @dataclass(frozen=True)
@@ -82,5 +83,6 @@ class Explaining:
         follows from the limits of an executor's machine, which are measured once.
         """
         refuse("explain", "ask it in a session without Connect")
+        require_table(data)
         self._transfer_params_to_java()
         return Explanation.from_java(self._java_obj.explain(data._jdf, probe))

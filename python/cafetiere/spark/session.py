@@ -5,7 +5,7 @@ import contextlib
 import os
 
 import pyspark
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.jar import jar_path
@@ -91,6 +91,17 @@ def _can_load(jvm, java_class: str) -> bool:
             raise
         return False
     return True
+
+
+def require_table(data) -> None:
+    """Raises TypeError unless this is a DataFrame of Spark."""
+    if isinstance(data, DataFrame):
+        return
+    kind = f"{type(data).__module__}.{type(data).__qualname__}"
+    raise TypeError(
+        f"a DataFrame of Spark is needed, not {kind}: spark.createDataFrame makes one of what "
+        "pandas and Arrow hold, and cafetiere.tables.fit learns from that without Spark"
+    )
 
 
 def require_jar(java_class: str) -> None:

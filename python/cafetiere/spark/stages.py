@@ -9,7 +9,7 @@ from pyspark.sql.utils import is_remote
 from cafetiere.spark.connect import refuse
 from cafetiere.spark.errors import translated
 from cafetiere.spark.progress import shown
-from cafetiere.spark.session import require_jar
+from cafetiere.spark.session import require_jar, require_table
 
 
 class _Reader(JavaMLReader):
@@ -53,6 +53,7 @@ class Watched:
     """Shows an estimator's fit while it goes on, where this is a notebook."""
 
     def _fit(self, dataset):
+        require_table(dataset)
         if self.hasParam("groupCol") and self.getOrDefault("groupCol"):
             refuse(
                 "a net for each key of groupCol",

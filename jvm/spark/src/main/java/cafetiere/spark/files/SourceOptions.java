@@ -22,8 +22,7 @@ public final class SourceOptions {
     known.add(PATH);
     for (String name : this.given.keySet()) {
       if (known.stream().anyMatch(name::equalsIgnoreCase)) continue;
-      throw new IllegalArgumentException(source + " has no option \"" + name + "\"; did you mean \""
-          + NearestName.of(name, known).orElse(PATH) + "\"?");
+      throw new IllegalArgumentException(NearestName.noOption(source, name, known));
     }
     if (path().isEmpty()) throw new IllegalArgumentException(source + " needs one path");
   }

@@ -27,8 +27,7 @@ record LmdbTable(String path, int partitions, boolean raw, boolean isByPixel)
   static LmdbTable of(CaseInsensitiveStringMap options) {
     for (String name : options.keySet()) {
       if (OPTIONS.contains(name)) continue;
-      throw new IllegalArgumentException("lmdb has no option \"" + name + "\"; did you mean \""
-          + NearestName.of(name, OPTIONS).get() + "\"?");
+      throw new IllegalArgumentException(NearestName.noOption("lmdb", name, OPTIONS));
     }
     String path = options.get("path");
     if (path == null) throw new IllegalArgumentException("lmdb needs one path");

@@ -165,7 +165,7 @@ final class Flags {
 
   private static String refusal(String name) {
     if (REFUSED.containsKey(name)) return "-" + name + " is refused: " + REFUSED.get(name);
-    String nearest = NearestName.of(name, KNOWN.keySet()).get();
-    return "-" + name + " is not a flag; did you mean -" + nearest + "? -help lists them all";
+    return "-" + name + " is not a flag; " + NearestName.of(name, KNOWN.keySet())
+        .map(nearest -> "did you mean -" + nearest + "? ").orElse("") + "-help lists them all";
   }
 }
