@@ -241,9 +241,10 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   /** What the tasks will be told; checks net and columns. */
   private PredictionPlan plan(StructType schema) {
-    NetDescription description = NetDescription.of("", getNet(), "TEST").requireOneBatch();
-    int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
+    NetDescription description = NetDescription.of("", getNet(), "TEST").requireOneBatch()
+        .requireBlobs("outputCols", outputs);
+    int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
     Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
     PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),

@@ -82,6 +82,14 @@ class ModelTest {
   }
 
   @Test
+  void anOutputThatIsNoBlobIsToldWithoutAJob() {
+    CaffeModel misspelt = model.copy(model.extractParamMap()).setOutputCols("hiden");
+    String told = assertThrows(PreflightException.class, () -> misspelt.transform(points)).getMessage();
+    assertTrue(told.startsWith("outputCols names 'hiden', which is no blob of the net: did you mean"
+        + " 'hidden'? It has: "), told);
+  }
+
+  @Test
   void aTableWithoutLabelsIsPredicted() {
     assertEquals(scores(model),
         model.transform(points.drop("label")).select("id", "score").collectAsList());

@@ -6,6 +6,7 @@ import cafetiere.core.Engine;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
@@ -178,6 +179,18 @@ public record NetDescription(JsonNode json) {
   /** Rows of one shard's batch. */
   public long batchSize() {
     return json.path("batch_size").asLong(1);
+  }
+
+  /** Refuses names of blobs that the net does not have; {@code from}: who gave them. */
+  public NetDescription requireBlobs(String from, List<String> names) {
+    List<String> there = json.path("blobs").findValuesAsText("name");
+    for (String name : names) {
+      if (there.contains(name)) continue;
+      throw new PreflightException(List.of(from + " names '" + name + "', which is no blob of the net: "
+          + NearestName.of(name, there).map(nearest -> "did you mean '" + nearest + "'? ").orElse("")
+          + "It has: " + String.join(", ", there)));
+    }
+    return this;
   }
 
   /** Whether one of these blobs has no place for each row of a batch. */

@@ -78,7 +78,7 @@ final class Flags {
     Map<String, String> given = new LinkedHashMap<>();
     for (int i = 0; i < args.length; i++) {
       if (!args[i].startsWith("-") || args[i].length() < 2) {
-        throw new UsageException("'" + args[i] + "' belongs to no flag; flags begin with '-'");
+        throw new UsageException(belongsToNone(args[i], i == 0 ? "" : args[i - 1]));
       }
       String name = args[i].substring(args[i].startsWith("--") ? 2 : 1);
       Flag flag = KNOWN.get(name);
@@ -161,6 +161,12 @@ final class Flags {
           + " a worker, give one of them only");
     }
     setParams(new CaffeEstimator());
+  }
+
+  private static String belongsToNone(String word, String before) {
+    String table = before.replaceFirst("^--?", "") + "Data";
+    return "'" + word + "' belongs to no flag; " + (KNOWN.containsKey(table)
+        ? before + " takes no value, and -" + table + " names the table" : "flags begin with '-'");
   }
 
   private static String refusal(String name) {

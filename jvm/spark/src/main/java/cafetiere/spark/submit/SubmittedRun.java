@@ -123,6 +123,7 @@ public final class SubmittedRun {
 
   /** Trains, and writes the model and the snapshot of the end. */
   public CaffeModel train() {
+    HadoopFiles.requireWritable(flags.get("model", ""), conf);
     CaffeEstimator asked = flags.setParams(new CaffeEstimator());
     if (asked.getEngine().equals(TOGETHER)) Preflight.checkExecutors(spark.sparkContext(), asked);
     Phase phase = phase("TRAIN", "trainData");
@@ -206,6 +207,7 @@ public final class SubmittedRun {
   public Dataset<Row> features() {
     List<String> blobs = flags.featureBlobs();
     Phase phase = phase("TEST", "testData");
+    phase.description().requireBlobs("-features", blobs);
     boolean areAlone = !flags.has("batchSize") && phase.description().haveNoRows(blobs);
     return outputs(blobs, phase, areAlone ? 1 : 0);
   }

@@ -101,6 +101,18 @@ public final class HadoopFiles {
     });
   }
 
+  /** An error unless a file can be written there. */
+  public static void requireWritable(String path, Configuration conf) {
+    done("write", path, conf, (files, file) -> {
+      if (files.exists(file) && files.getFileStatus(file).isDirectory()) {
+        throw new IOException("it is a folder");
+      }
+      Path aside = file.suffix("." + UUID.randomUUID());
+      files.create(aside, false).close();
+      return files.delete(aside, false);
+    });
+  }
+
   /** Writes a file as {@link #replace} does. */
   public static void write(String path, byte[] bytes, Configuration conf) {
     replace(path, out -> out.write(bytes), conf);

@@ -70,6 +70,15 @@ class FlagsTest {
   }
 
   @Test
+  void aTableAfterASwitchNamesItsFlag() {
+    assertMessage("'t.parquet' belongs to no flag; -train takes no value, and -trainData names the table",
+        "-conf", "s", "-train", "t.parquet");
+    assertMessage("'t.parquet' belongs to no flag; --test takes no value, and -testData names the table",
+        "-conf", "s", "--test", "t.parquet");
+    assertMessage("'t.parquet' belongs to no flag; flags begin with '-'", "t.parquet");
+  }
+
+  @Test
   void whatIsOutOfScopeSaysSo() {
     assertTrue(message("-imageRoot", "x").contains("--class com.yahoo.ml.caffe.tools."));
   }

@@ -11,9 +11,11 @@ import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.DriverProcess;
 import cafetiere.spark.LongRun;
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -312,6 +314,24 @@ class SubmitTest {
   void aTableIsAskedForWhereTheNetNamesNone() {
     String message = assertThrows(Flags.UsageException.class, () -> submit("-train")).getMessage();
     assertEquals("the data layer names no source: pass the table with -trainData PATH", message);
+  }
+
+  @Test
+  void aModelThatCannotBeWrittenIsToldBeforeTheTraining() {
+    String solver = dir.resolve("solver.prototxt").toString();
+    for (String model : List.of(dir.toString(), "/proc/none/lenet.model")) {
+      String told = assertThrows(UncheckedIOException.class, () -> Submit.run(spark, "-conf", solver,
+          "-train", "-trainData", uri("none.parquet"), "-model", model)).getMessage();
+      assertTrue(told.startsWith("cannot write " + model + ": "), told);
+    }
+  }
+
+  @Test
+  void aFeatureThatIsNoBlobIsTold() {
+    String told = assertThrows(PreflightException.class, () -> submit("-features", "ip3",
+        "-testData", uri("test.parquet"), "-output", uri("none"))).getMessage();
+    assertTrue(told.startsWith("-features names 'ip3', which is no blob of the net: did you mean 'ip"),
+        told);
   }
 
   @Test
