@@ -36,7 +36,7 @@ def translated():
             raise OSError(java.getMessage()) from None
         raise
     except UnknownException as error:
-        message = error.getMessage().partition("\n\nJVM stacktrace:")[0]
+        message = str(error).partition("\n\nJVM stacktrace:")[0]
         for kind, ours in ((_REFUSED, Error), (_FILE, OSError)):
             if message.startswith(f"({kind}) "):
                 raise ours(message[len(kind) + 3 :]) from None
