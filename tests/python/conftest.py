@@ -11,14 +11,8 @@ TOGETHER = {"test_release", "test_site", "test_wheel"}
 
 
 def group(nodeid):
-    """What one worker of `./test python` runs in turn: a file, and of documentation a page.
-
-    So a fixture of a file is made once, and a page's blocks find what those before them have left.
-    """
-    path, _, test = nodeid.partition("::")
-    name = pathlib.PurePath(path).stem
-    if name == "test_readme" and "[" in test:
-        return test.partition("[")[2].rpartition(":")[0]
+    """What one worker of `./test python` runs in turn: a file, so its fixtures are made once."""
+    name = pathlib.PurePath(nodeid.partition("::")[0]).stem
     return "together" if name in TOGETHER else name
 
 

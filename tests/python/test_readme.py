@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every fenced block of the documentation runs as it stands, or is marked as text."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -8,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pyspark
@@ -18,9 +20,10 @@ from test_cli import PROGRAM
 ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
-# spark-shell leaves with 0 whatever happens, so the script says that it came to its end.
+COMPAT = ROOT / "jvm/compat/target/2.13/cafetiere-compat_2.13.jar"
+SPARK_HOME = pathlib.Path(pyspark.__file__).parent
 LANGUAGES = ("sh", "python", "java", "scala")
-SCALA_END = '\nprintln("the end")\nSystem.exit(0)\n'
+SECONDS = 300  # for a block
 
 
 def documents() -> list[pathlib.Path]:
@@ -70,49 +73,117 @@ def place(tmp_path_factory):
     return folder
 
 
-def command(language: str, text: str, place: pathlib.Path) -> list:
-    """What runs a block."""
-    script = place / f"snippet.{language}"
-    script.write_text(text + (SCALA_END if language == "scala" else ""))
-    spark_shell = pathlib.Path(pyspark.__file__).parent / "bin/spark-shell"
+class Console:
+    """Python, or spark-shell, into which a reader puts one block after another."""
+
+    COMMANDS = {
+        "python": [sys.executable, "-iqu"],
+        "scala": [
+            SPARK_HOME / "bin/spark-shell",
+            "--master",
+            "local[2]",
+            "--jars",
+            f"{JAR},{COMPAT}",
+        ],
+    }
+    RUN = {
+        "python": 'exec(compile(open("{0}").read(), "{0}", "exec"), {{"__name__": "__main__"}})',
+        "scala": ":paste {0}",
+    }
+
+    def __init__(self, language, place):
+        self.language = language
+        self.process = subprocess.Popen(
+            self.COMMANDS[language],
+            cwd=place,
+            env=environment(place),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, script) -> str:
+        """What it prints until it has run a script, has ended, or has had its time."""
+        line = self.RUN[self.language].format(script)
+        # In halves, as a console may show what it reads.
+        self.process.stdin.write(f'{line}\nprint("o" + "ver\\n")\n')
+        self.process.stdin.flush()
+        timer = threading.Timer(SECONDS, self.process.kill)
+        timer.start()
+        lines = itertools.takewhile(lambda line: not line.endswith("over\n"), self.process.stdout)
+        printed = "".join(lines)
+        timer.cancel()
+        return printed
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait(SECONDS)
+
+
+@pytest.fixture(scope="module")
+def consoles(place):
+    """A console of each language, begun by the first block in it."""
+    begun = {}
+
+    def console(language):
+        if language not in begun or begun[language].process.poll() is not None:
+            begun[language] = Console(language, place)
+        return begun[language]
+
+    yield console
+    for one in begun.values():
+        one.close()
+
+
+def environment(place: pathlib.Path) -> dict:
+    """What a reader has set, on one machine."""
     return {
-        "sh": ["sh", "-e", script],
-        "python": [sys.executable, script],
-        "java": ["java", "-cp", JAR, script],
-        "scala": [spark_shell, "--master", "local[2]", "--jars", JAR, "-I", script],
-    }[language]
+        **os.environ,
+        "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "python"),
+        "JDK_JAVA_OPTIONS": java_options(
+            spark_ui_enabled="false",
+            spark_driver_host="127.0.0.1",
+            spark_driver_bindAddress="127.0.0.1",
+        ),
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
 
 
-@pytest.mark.skipif(not (PROGRAM and JAR.exists()), reason="the project has not been built")
-@pytest.mark.parametrize(("language", "text"), blocks())
-def test_block(language, text, place):
-    if language == "text":
-        return
-    assert language in LANGUAGES, f"say what the block is: {', '.join(LANGUAGES)} or text"
+def run(command: list, place: pathlib.Path):
+    """Runs a block as a program."""
     done = subprocess.run(
-        command(language, text, place),
+        command,
         cwd=place,
-        env={
-            **os.environ,
-            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT / "python"),
-            "JDK_JAVA_OPTIONS": java_options(
-                spark_ui_enabled="false",
-                spark_driver_host="127.0.0.1",
-                spark_driver_bindAddress="127.0.0.1",
-            ),
-            "SPARK_HOME": str(pathlib.Path(pyspark.__file__).parent),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
+        env=environment(place),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=SECONDS,
         check=False,
     )
-    ended = language != "scala" or "\nthe end" in done.stdout
-    assert done.returncode == 0 and ended, done.stdout
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(not (PROGRAM and JAR.exists()), reason="the project has not been built")
+@pytest.mark.parametrize(("language", "text"), blocks())
+def test_block(language, text, place, consoles):
+    if language == "text":
+        return
+    assert language in LANGUAGES, f"say what the block is: {', '.join(LANGUAGES)} or text"
+    script = place / f"snippet.{language}"
+    script.write_text(text)
+    if language in ("sh", "java"):
+        run({"sh": ["sh", "-e", script], "java": ["java", "-cp", JAR, script]}[language], place)
+        return
+    # Consoles go on after an error, so the block tells that it came to its end.
+    script.write_text(text + 'print("the " + "end of it\\n")\n')
+    printed = consoles(language).run(script)
+    assert "the end of it" in printed, printed
 
 
 def test_relative_links_lead_somewhere():

@@ -61,16 +61,17 @@ def spark_home(python):
     return next(python.parents[1].glob("lib/python3*/site-packages/pyspark"))
 
 
-@pytest.fixture
-def other(python, tmp_path):
-    """A user's own jar, with a plugin of Spark."""
-    source = tmp_path / "Plugin.java"
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A user's own jar, with a plugin of Spark; its class file suits both lines."""
+    folder = tmp_path_factory.mktemp("other")
+    source = folder / "Plugin.java"
     source.write_text(OTHER_PLUGIN)
-    compile_it = [JAVAC, "-cp", f"{spark_home(python)}/jars/*", "-d", tmp_path / "classes", source]
-    subprocess.run(compile_it, check=True)
-    with zipfile.ZipFile(tmp_path / "other.jar", "w") as jar:
-        jar.write(tmp_path / "classes/other/Plugin.class", "other/Plugin.class")
-    return tmp_path / "other.jar"
+    jars = f"{spark_home(PYTHONS[0])}/jars/*"
+    subprocess.run([JAVAC, "-cp", jars, "-d", folder / "classes", source], check=True)
+    with zipfile.ZipFile(folder / "other.jar", "w") as jar:
+        jar.write(folder / "classes/other/Plugin.class", "other/Plugin.class")
+    return folder / "other.jar"
 
 
 def run(command, python, folder, script, **environment):
@@ -108,8 +109,8 @@ def told(done) -> list:
     return [json.loads(line.removeprefix("told ")) for line in lines]
 
 
-def test_session_builder_keeps_what_files_flags_and_environment_say(python, other):
-    folder = other.parent
+def test_session_builder_keeps_what_files_flags_and_environment_say(python, other, tmp_path):
+    folder = tmp_path
     (folder / "conf").mkdir()
     (folder / "conf/spark-defaults.conf").write_text("spark.plugins other.Plugin\n")
     (folder / "some.txt").write_text("text")
@@ -125,7 +126,7 @@ tell(builder.config("spark.executor.memory", "512m").getOrCreate())
 
 
 @pytest.mark.parametrize("way", ["python", "spark-submit"])
-def test_an_import_is_enough_for_a_plain_builder(way, python, other):
+def test_an_import_is_enough_for_a_plain_builder(way, python, other, tmp_path):
     script = f"""
 import cafetiere.spark
 from cafetiere.spark import CaffeEstimator
@@ -139,7 +140,7 @@ for _ in range(2):
     command = [python] if way == "python" else [spark_home(python) / "bin/spark-submit"]
     if way == "spark-submit":
         command += ["--jars", other]  # too late for a class of a builder's jar
-    sessions = told(run(command, python, other.parent, script))
+    sessions = told(run(command, python, tmp_path, script))
     assert sessions == 2 * [{**BOTH, "files": ""}]
 
 
@@ -154,14 +155,14 @@ tell(session_builder().master("local[1]").config("spark.jars", "{tmp_path}/mine.
     assert (session["jars"], session["plugins"]) == (["mine.jar"], None)
 
 
-def test_a_running_session_without_the_jar_is_told_what_to_set(python, other):
+def test_a_running_session_without_the_jar_is_told_what_to_set(python, other, tmp_path):
     script = f"""
 from pyspark.sql import SparkSession
 SparkSession.builder.master("local[1]").config("spark.jars", "{other}").getOrCreate()
 from cafetiere.spark import CaffeEstimator
 CaffeEstimator()
 """
-    done = run([python], python, other.parent, script)
+    done = run([python], python, tmp_path, script)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "RuntimeError: the running Spark session does not have Cafetiere's jar; import "
