@@ -125,7 +125,17 @@ tell(builder.config("spark.executor.memory", "512m").getOrCreate())
     assert session == BOTH
 
 
-@pytest.mark.parametrize("way", ["python", "spark-submit"])
+@pytest.mark.parametrize(
+    ("way", "python"),
+    [
+        ("python", PYTHONS[0]),
+        ("spark-submit", PYTHONS[0]),
+        ("python", PYTHONS[1]),
+        pytest.param("spark-submit", PYTHONS[1], marks=pytest.mark.long),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.parents[1].name,
+    indirect=["python"],
+)
 def test_an_import_is_enough_for_a_plain_builder(way, python, other, tmp_path):
     script = f"""
 import cafetiere.spark

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
@@ -239,6 +240,15 @@ class EstimatorTest {
     CaffeModel resumed =
         alone().setMaxIter(40).setWeights(weights).setSnapshot(state).fit(points);
     assertArrayEquals(whole.weights(), resumed.weights());
+  }
+
+  @Test
+  void filesThatAreNoWeightsAreNamedByTheirParam() throws Exception {
+    Path text = folder.resolve("notes.txt");
+    Files.writeString(text, "no weights");
+    String told = assertThrows(CafetiereException.class,
+        () -> alone().setMaxIter(2).setWeights(text.toString()).fit(points)).getMessage();
+    assertTrue(told.contains("weights: is not a caffemodel") && !told.contains("/weights"), told);
   }
 
   @BothLines

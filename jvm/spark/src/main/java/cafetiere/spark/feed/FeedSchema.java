@@ -188,10 +188,7 @@ public record FeedSchema(
   }
 
   static String missing(String name, List<String> columns) {
-    String hint = NearestName.of(name, columns)
-        .map(nearest -> ": did you mean '" + nearest + "'?").orElse(".");
-    return "the table has no column '" + name + "'" + hint + " It has: "
-        + String.join(", ", columns);
+    return "the table has no column '" + name + "'" + NearestName.among(columns, name);
   }
 
   private static String unfit(StructField field) {

@@ -53,8 +53,7 @@ public record KeyedTraining(
           + " whole numbers"));
     }
     throw new PreflightException(List.of("groupCol names '" + name + "', which is no column of the table"
-        + NearestName.of(name, List.of(schema.fieldNames()))
-            .map(nearest -> ": did you mean '" + nearest + "'?").orElse("")));
+        + NearestName.among(List.of(schema.fieldNames()), name)));
   }
 
   /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */

@@ -32,7 +32,7 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   /** A model whose net computes scores and probabilities. */
   CaffeClassificationModel(String uid, CaffeModel net) {
-    this(uid, net, null, SavedTableModel.label(net));
+    this(uid, net, null, SavedTableModel.label(net.getNet()));
   }
 
   /** One of nets that each tell classes of their own apart. */
@@ -90,6 +90,12 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
   }
 
   @Override
+  String size() {
+    if (label == null) return "";
+    return ", numClasses=" + numClasses();
+  }
+
+  @Override
   byte[] told(String asked) {
     return asked.equals("labels")
         ? Json.array(Arrays.asList(labels())).toString().getBytes(UTF_8) : null;
@@ -102,8 +108,13 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   @Override
   OutputColumns columns() {
-    return hasSeveralLabels() ? ClassColumns.ofSeveral(this, numClasses())
-        : ClassColumns.of(this, label.classes());
+    return columns(this, label);
+  }
+
+  /** What is added to a table; refuses thresholds that are not one for each class. */
+  static OutputColumns columns(ClassificationParams<?> params, NetDescription.Top label) {
+    return label.kind().equals(TableTraining.FLAGS)
+        ? ClassColumns.ofSeveral(params, (int) label.width()) : ClassColumns.of(params, label.classes());
   }
 
   @Override

@@ -48,7 +48,8 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
     transformSchema(data.schema());
     CaffeClassificationModel model = getGroupCol().isEmpty()
         ? new CaffeClassificationModel(
-            uid, TableTraining.train(this, task(), data, CaffeClassificationModel.BLOBS))
+            uid, TableTraining.train(this, task(), data,
+                label -> CaffeClassificationModel.columns(this, label), CaffeClassificationModel.BLOBS))
         : new CaffeClassificationModel(uid, TableTraining.trainKeys(this, task(), data));
     return copyValues(model, ParamMap.empty()).setParent(this);
   }

@@ -27,7 +27,7 @@ public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
 
   /** A model whose net computes predictions. */
   CaffeRegressionModel(String uid, CaffeModel net) {
-    this(uid, net, null, SavedTableModel.label(net).width());
+    this(uid, net, null, SavedTableModel.label(net.getNet()).width());
   }
 
   /** One of nets for keys. */
@@ -66,6 +66,11 @@ public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
   @Override
   CaffeRegressionModel ofNet(CaffeModel net) {
     return copyValues(new CaffeRegressionModel(uid(), net), ParamMap.empty());
+  }
+
+  @Override
+  String size() {
+    return ", numOutputs=" + numbers;
   }
 
   @Override

@@ -50,7 +50,7 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
     transformSchema(data.schema());
     CaffeRegressionModel model = getGroupCol().isEmpty()
         ? new CaffeRegressionModel(
-            uid, TableTraining.train(this, task(), data, CaffeRegressionModel.BLOBS))
+            uid, TableTraining.train(this, task(), data, label -> { }, CaffeRegressionModel.BLOBS))
         : new CaffeRegressionModel(uid, TableTraining.trainKeys(this, task(), data));
     return copyValues(model, ParamMap.empty()).setParent(this);
   }

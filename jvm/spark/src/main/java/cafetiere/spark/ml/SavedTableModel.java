@@ -80,8 +80,8 @@ final class SavedTableModel {
   }
 
   /** What the first layer of a net says of its label. */
-  static NetDescription.Top label(CaffeModel net) {
-    return NetDescription.of("", net.getNet(), "TEST").tops().stream()
+  static NetDescription.Top label(String net) {
+    return NetDescription.of("", net, "TEST").tops().stream()
         .filter(top -> top.name().equals("label")).findFirst()
         .orElseThrow(() -> new IllegalStateException("the net has no top 'label'"));
   }

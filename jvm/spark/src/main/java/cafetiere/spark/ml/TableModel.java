@@ -62,6 +62,16 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
     return uid;
   }
 
+  /** The class, the uid and what sets the model apart, as those of Spark ML say. */
+  @Override
+  public String toString() {
+    return getClass().getSimpleName() + ": uid=" + uid
+        + (nets == null ? size() : ", groupCol=" + getGroupCol());
+  }
+
+  /** What a model of one net says of its outputs, as {@code ", numClasses=2"}; or nothing. */
+  abstract String size();
+
   /** With groupCol: the net of a key, which scores rows in all ways that a CaffeModel has. */
   public CaffeModel netOf(Object key) {
     nets();

@@ -17,6 +17,7 @@ import cafetiere.spark.keyed.KeyedParams;
 import cafetiere.spark.keyed.KeyedReport;
 import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.plan.GivenNet;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.preflight.Preflight;
@@ -28,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
@@ -97,9 +99,13 @@ final class TableTraining {
     }
   }
 
-  /** The trained net, which computes the blobs {@code outputs}. */
-  static CaffeModel train(
-      TableParams<?> params, TableColumns.Task task, Dataset<?> data, String... outputs) {
+  /**
+   * The trained net, which computes the blobs {@code outputs}.
+   *
+   * @param check is given the label as counted, and may refuse the params before the training
+   */
+  static CaffeModel train(TableParams<?> params, TableColumns.Task task, Dataset<?> data,
+      Consumer<NetDescription.Top> check, String... outputs) {
     TableColumns columns = check(params, task, data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = null;
@@ -117,6 +123,7 @@ final class TableTraining {
     CaffeModel model;
     try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
       net = net(params, given.net(), train, columns, parallel.shards());
+      check.accept(SavedTableModel.label(net));
       if (!given.weights().isEmpty()) {
         if (!params.getInitialModel().isEmpty()) {
           throw new PreflightException(List.of("both initialModel and net, an ONNX file, have weights"

@@ -186,9 +186,8 @@ public record NetDescription(JsonNode json) {
     List<String> there = json.path("blobs").findValuesAsText("name");
     for (String name : names) {
       if (there.contains(name)) continue;
-      throw new PreflightException(List.of(from + " names '" + name + "', which is no blob of the net: "
-          + NearestName.of(name, there).map(nearest -> "did you mean '" + nearest + "'? ").orElse("")
-          + "It has: " + String.join(", ", there)));
+      throw new PreflightException(List.of(from + " names '" + name + "', which is no blob of the net"
+          + NearestName.among(there, name)));
     }
     return this;
   }

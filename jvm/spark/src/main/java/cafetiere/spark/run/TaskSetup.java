@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.run;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.events.MetricsRoute;
@@ -96,9 +97,19 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
         Fetched here = store.fetch(store.read(resume), folder.path());
         trainer.restore(here.model(), here.state());
       } else if (plan.model() != null) {
-        trainer.restore(
-            fetch(plan.model(), folder, "weights"), fetch(plan.state(), folder, "snapshot"));
+        restoreGiven(trainer, folder);
       }
+    }
+  }
+
+  /** Begins with the files of the params weights and snapshot, which errors name by these words. */
+  private void restoreGiven(Trainer trainer, TaskFolder folder) throws IOException {
+    Path model = fetch(plan.model(), folder, "weights");
+    Path state = fetch(plan.state(), folder, "snapshot");
+    try {
+      trainer.restore(model, state);
+    } catch (CafetiereException e) {
+      throw new CafetiereException(e.code(), e.getMessage().replace(folder.path() + "/", ""), e);
     }
   }
 

@@ -23,6 +23,12 @@ public final class NearestName {
         .filter(nearest -> edits.applyAsInt(nearest) <= most);
   }
 
+  /** How a message ends about a name that is not among these: with the nearest one, and with all. */
+  public static String among(Collection<String> there, String name) {
+    return of(name, there).map(nearest -> ": did you mean '" + nearest + "'?").orElse(".")
+        + " It has: " + String.join(", ", there);
+  }
+
   /** The refusal of an option that a data source does not have. */
   public static String noOption(String source, String name, Collection<String> known) {
     return source + " has no option \"" + name + "\"; "

@@ -79,6 +79,11 @@ class KeyedNetsTest {
     return rows;
   }
 
+  @Test
+  void aModelSaysWhatItIs() {
+    assertEquals("CaffeClassificationModel: uid=" + model.uid() + ", groupCol=shop", model.toString());
+  }
+
   @BothLines
   @Test
   void aKeysNetIsThatOfItsRowsAlone() {
@@ -294,6 +299,7 @@ class KeyedNetsTest {
   @Test
   void whatKeysDoNotHaveIsRefusedByName() {
     assertTrue(refusal(keyed().setGroupCol("shops")).contains("did you mean 'shop'"));
+    assertTrue(refusal(keyed().setGroupCol("customer")).contains("no column of the table. It has: id,"));
     assertTrue(refusal(keyed().setGroupCol("age")).contains("no keys"));
     assertTrue(refusal(keyed().setNumWorkers(2)).contains("numWorkers is set"));
     assertTrue(refusal(keyed().setCheckpointDir("/x")).contains("checkpointDir is set"));

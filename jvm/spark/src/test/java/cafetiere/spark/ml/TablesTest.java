@@ -113,6 +113,7 @@ class TablesTest {
   @Test
   void textsAreClassesAndThresholdsMoveTheirBorder() {
     assertArrayEquals(new String[] {"no", "yes"}, answers.labels());
+    assertEquals("CaffeClassificationModel: uid=" + answers.uid() + ", numClasses=2", answers.toString());
     Row first = answers.transform(heldOut).select("prediction", "predictedLabel").first();
     assertEquals(first.getDouble(0) == 1 ? "yes" : "no", first.getString(1));
     CaffeClassificationModel always = answers.copy(ParamMap.empty()).setThresholds(1, 0)
@@ -122,6 +123,9 @@ class TablesTest {
     assertTrue(assertThrows(IllegalArgumentException.class,
         () -> answers.copy(ParamMap.empty()).setThresholds(1).transform(heldOut)).getMessage()
         .contains("one for each of no, yes"));
+    String before = assertThrows(IllegalArgumentException.class, () -> classifier()
+        .setLabelCol("answer").setThresholds(1, 1, 1).setMaxEpochs(10_000_000).fit(train)).getMessage();
+    assertTrue(before.contains("one for each of no, yes"), before);
     assertTrue(assertThrows(IllegalArgumentException.class,
         () -> new CaffeClassifier().setThresholds(1, Double.NaN)).getMessage()
         .contains("thresholds has NaN: set each to 0 or more"));

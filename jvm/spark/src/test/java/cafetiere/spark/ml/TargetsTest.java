@@ -152,6 +152,7 @@ class TargetsTest {
     CaffeRegressionModel columns = regressor().setLabelCols("paid", "visits").setMaxEpochs(30)
         .setFeaturesCols("city", "taste", "age").fit(train);
     assertEquals(2, vector.numOutputs());
+    assertEquals("CaffeRegressionModel: uid=" + vector.uid() + ", numOutputs=2", vector.toString());
     double sum = 0;
     for (Row row : vector.transform(train).selectExpr("prediction", "visits").collectAsList()) {
       double error = row.<Vector>getAs(0).apply(1) + row.getInt(1);
