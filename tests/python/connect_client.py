@@ -24,6 +24,7 @@ def main():
     seen |= told(spark, *fitted["net"])
     seen["loaded"] = all_figures(saved(fitted, folder))
     seen["labels"] = fitted["classifier"][0].labels
+    seen["repr"] = repr(fitted["classifier"][0])
     seen["pipeline"] = pipeline(spark, folder)
     seen["refused"] = refused(spark, fitted)
     with open(out, "w") as file:

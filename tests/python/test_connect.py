@@ -48,6 +48,7 @@ def test_a_model_tells_of_its_training(seen):
     assert seen["weights"] > 100 and 'stage: "deploy"' in seen["net"]
     assert seen["events"][-1] == "account" and seen["curve"] == seen["events"].count("progress") > 0
     assert seen["labels"] == ["over", "under"]
+    assert seen["repr"].endswith(", numClasses=2")
     assert seen["core_hours"] > 0
 
 

@@ -64,6 +64,7 @@ def model(table):
 
 def test_a_csv_is_learned(model, table):
     assert model.labels == ["no", "yes"] and model.numClasses == 2
+    assert repr(model) == f"CaffeClassificationModel: uid={model.uid}, numClasses=2"
     right = model.transform(table).filter("predictedLabel = buys").count()
     assert right > (BEST - 0.05) * ROWS
     assert model.summary.rows_given == ROWS
