@@ -176,12 +176,12 @@ def test_block(language, text, place, consoles):
         return
     assert language in LANGUAGES, f"say what the block is: {', '.join(LANGUAGES)} or text"
     script = place / f"snippet.{language}"
-    script.write_text(text)
+    # Consoles go on after an error, so a block in one tells that it came to its end.
+    end = 'print("the " + "end of it\\n")\n' if language in Console.COMMANDS else ""
+    script.write_text(text + end)
     if language in ("sh", "java"):
         run({"sh": ["sh", "-e", script], "java": ["java", "-cp", JAR, script]}[language], place)
         return
-    # Consoles go on after an error, so the block tells that it came to its end.
-    script.write_text(text + 'print("the " + "end of it\\n")\n')
     printed = consoles(language).run(script)
     assert "the end of it" in printed, printed
 

@@ -110,17 +110,16 @@ def told(done) -> list:
 
 
 def test_session_builder_keeps_what_files_flags_and_environment_say(python, other, tmp_path):
-    folder = tmp_path
-    (folder / "conf").mkdir()
-    (folder / "conf/spark-defaults.conf").write_text("spark.plugins other.Plugin\n")
-    (folder / "some.txt").write_text("text")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/spark-defaults.conf").write_text("spark.plugins other.Plugin\n")
+    (tmp_path / "some.txt").write_text("text")
     script = """
 from cafetiere.spark import CaffeEstimator, session_builder
 builder = session_builder().master("local-cluster[1,1,512]")
 tell(builder.config("spark.executor.memory", "512m").getOrCreate())
 """
-    flags = f"--jars {other} --conf spark.files={folder}/some.txt pyspark-shell"
-    (session,) = told(run([python], python, folder, script, PYSPARK_SUBMIT_ARGS=flags))
+    flags = f"--jars {other} --conf spark.files={tmp_path}/some.txt pyspark-shell"
+    (session,) = told(run([python], python, tmp_path, script, PYSPARK_SUBMIT_ARGS=flags))
     assert session.pop("files").endswith("/some.txt")
     assert session == BOTH
 
