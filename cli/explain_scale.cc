@@ -37,7 +37,7 @@ Result<Work> work_of(const ScaleFlags& flags, LoadedNet& net, const PlanOptions&
   Work work;
   CFT_ASSIGN(const PlanOutline plan, net.outline(options));
   work.rows = plan.inputs.empty() ? 1 : double(plan.inputs.front().shape[0]);
-  for (const Param& param : net.graph.params()) work.floats += double(param.shape.count());
+  work.floats = double(net.graph.parameter_count());
   work.seconds = flags.seconds;
   if (work.seconds == 0) {
     CFT_ASSIGN(work.seconds, measure(net, options));

@@ -36,18 +36,12 @@ int64_t parameters_of(const Node& node, const Graph& graph) {
   return count;
 }
 
-int64_t parameters_of(const Graph& graph) {
-  int64_t count = 0;
-  for (const Param& p : graph.params()) count += p.shape.count();
-  return count;
-}
-
 std::string head(const LoadedNet& net, const PlanOutline& plan) {
   std::string text = fmt::format("{} (phase {}, device {})\n", net.graph.name(),
                                  caffe::Phase_Name(net.graph.phase()), net.device->name());
   for (const auto& b : plan.inputs) text += fmt::format("  in   {} {}\n", b.name, b.shape.str());
   for (const auto& b : plan.outputs) text += fmt::format("  out  {} {}\n", b.name, b.shape.str());
-  return text + fmt::format("  {} parameters\n\n", grouped(double(parameters_of(net.graph))));
+  return text + fmt::format("  {} parameters\n\n", grouped(double(net.graph.parameter_count())));
 }
 
 struct LayerWork {
@@ -210,7 +204,7 @@ Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& 
 /// Of an update that reads the gradients, and reads and writes weights and history.
 Result<double> update_seconds(const Subject& subject, const Graph& graph) {
   CFT_ASSIGN(const auto rule, make_update_rule(subject.solver.param));
-  const int64_t values = parameters_of(graph) * (3 + 2 * rule->history_per_param());
+  const int64_t values = graph.parameter_count() * (3 + 2 * rule->history_per_param());
   const StepWork work{.flops = 0, .bytes = values * int64_t(sizeof(float))};
   return roofline(work, *subject.limits).seconds;
 }

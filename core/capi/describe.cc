@@ -171,8 +171,6 @@ Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& source
                       const Solving& solving) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
   CFT_ASSIGN(json described, predicted_work(graph, solving));
-  int64_t parameters = 0;
-  for (const Param& p : graph.params()) parameters += p.shape.count();
   json blobs = json::array(), outputs = json::array();
   for (size_t i = 0; i < shapes.size(); ++i) {
     blobs.push_back({{"name", graph.blob_names()[i]}, {"shape", shapes[i].dims()}});
@@ -183,7 +181,7 @@ Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& source
   const int64_t batch = tops.empty() ? 0 : tops[0].value("batch", int64_t{0});
   described.update({{"name", graph.name()},
                     {"batch_size", batch},
-                    {"parameters", parameters},
+                    {"parameters", graph.parameter_count()},
                     {"data_layer", data},
                     {"outputs", outputs},
                     {"blobs", blobs}});

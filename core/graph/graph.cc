@@ -85,6 +85,12 @@ int Graph::find_blob(const std::string& name) const {
   return -1;
 }
 
+int64_t Graph::parameter_count() const {
+  int64_t count = 0;
+  for (const Param& p : params_) count += p.shape.count();
+  return count;
+}
+
 const std::string& Graph::written_name(int blob) const {
   for (const Node& node : nodes_) {
     if (node.inserted && std::ranges::find(node.tops, blob) != node.tops.end()) {

@@ -73,6 +73,8 @@ class Graph {
   /// not part of any norm.
   int64_t arena_size() const { return arena_size_; }
   int64_t learned_size() const { return learned_size_; }
+  /// Numbers in all parameters, without the arena's padding.
+  int64_t parameter_count() const;
   /// The index of the newest blob of that name; -1 if there is none.
   int find_blob(const std::string& name) const;
   /// Blobs that no layer reads, in alphabetical order, as in Caffe.
