@@ -57,8 +57,12 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
     return LongStream.range(0, label.width()).mapToObj(Long::toString).toArray(String[]::new);
   }
 
-  /** Whether a row has any number of labels, each of which holds or does not. */
+  /** Whether a row has any number of labels, each of which holds or does not; never with groupCol. */
   public boolean hasSeveralLabels() {
+    return label != null && areSeveral(label);
+  }
+
+  private static boolean areSeveral(NetDescription.Top label) {
     return label.kind().equals(TableTraining.FLAGS);
   }
 
@@ -113,7 +117,7 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   /** What is added to a table; refuses thresholds that are not one for each class. */
   static OutputColumns columns(ClassificationParams<?> params, NetDescription.Top label) {
-    return label.kind().equals(TableTraining.FLAGS)
+    return areSeveral(label)
         ? ClassColumns.ofSeveral(params, (int) label.width()) : ClassColumns.of(params, label.classes());
   }
 

@@ -3,6 +3,7 @@ package cafetiere.spark.ml;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -146,6 +147,7 @@ class KeyedNetsTest {
     CaffeClassificationModel one = model.modelOf("shop 7");
     assertEquals("", one.getGroupCol());
     assertArrayEquals(new String[] {"no", "yes"}, one.labels());
+    assertFalse(one.hasSeveralLabels() || model.hasSeveralLabels());
     String[] outputs = {"id", "rawPrediction", "probability", "prediction", "predictedLabel"};
     assertEquals(model.transform(own).selectExpr(outputs).orderBy("id").collectAsList(),
         one.transform(own).selectExpr(outputs).orderBy("id").collectAsList());
