@@ -48,6 +48,23 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
+/// Fills a file that is there, or adds to it where it is no regular one.
+Status fill(const std::string& path, std::string_view bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (file.get() < 0) return os_error(path, "write");
+  CFT_TRY(write_all(file.get(), bytes, path));
+  return file.close() ? Status() : os_error(path, "write");
+}
+
+/// Whether no file may take the place of what is there: a device, a pipe, or /dev/stdout, a link.
+bool is_special(const std::string& path) {
+  struct stat info;
+  if (path.starts_with("/dev/") && ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    return true;
+  }
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 Status fill_aside(const std::string& aside, const std::string& path,
                   const std::function<Status(const std::string& aside)>& write, mode_t mode) {
   // A leftover of a killed process with the same pid may be removed; anything else there, such as a
@@ -107,6 +124,7 @@ std::string find_beside(const std::string& path, const std::string& neighbour) {
 
 Status replace_file(const std::string& path,
                     const std::function<Status(const std::string& aside)>& write, mode_t mode) {
+  if (is_special(path)) return write(path);
   const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
   Status status = fill_aside(aside, path, write, mode);
   if (!status.ok()) ::unlink(aside.c_str());
@@ -114,13 +132,15 @@ Status replace_file(const std::string& path,
 }
 
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {
-  const auto write = [&](const std::string& aside) -> Status {
-    Descriptor file(::open(aside.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0) return os_error(aside, "write");
-    CFT_TRY(write_all(file.get(), bytes, aside));
-    return file.close() ? Status() : os_error(aside, "write");
-  };
-  return replace_file(path, write, mode);
+  return replace_file(path, [&](const std::string& aside) { return fill(aside, bytes); }, mode);
+}
+
+Status write_files(std::span<const NewFile> files) {
+  if (files.empty()) return {};
+  return replace_file(files[0].path, [&](const std::string& aside) -> Status {
+    CFT_TRY(fill(aside, files[0].bytes));
+    return write_files(files.subspan(1));
+  });
 }
 
 Status move_file(const std::string& from, const std::string& to) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,13 +28,23 @@ std::string find_beside(const std::string& path, const std::string& neighbour);
 
 /// Creates an empty temporary file beside `path`, calls `write` to fill it, then syncs it and
 /// renames it to `path`: after a crash, either the old or the new file is there, complete. A new
-/// file gets the permissions `mode`, restricted by the umask.
+/// file gets the permissions `mode`, restricted by the umask. A device, a pipe or a socket is
+/// written itself, as are /dev/stdout and its like.
 Status replace_file(const std::string& path,
                     const std::function<Status(const std::string& aside)>& write,
                     mode_t mode = 0666);
 
 /// The same with the given bytes.
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode = 0666);
+
+/// A file and what it is to hold.
+struct NewFile {
+  std::string path;
+  std::string_view bytes;
+};
+
+/// Writes files that belong together: none is replaced before all have been written aside.
+Status write_files(std::span<const NewFile> files);
 
 /// Moves a file, also to another file system, where it is copied to a temporary file and renamed.
 Status move_file(const std::string& from, const std::string& to);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/data/temp_dir.h"
 
@@ -35,6 +37,36 @@ TEST(WriteFile, TakesThePlaceOfWhatAKilledProcessLeft) {
   ASSERT_TRUE(write_file(aside, "half").ok());
   ASSERT_TRUE(write_file(path, "whole").ok());
   EXPECT_EQ(*read_file(path), "whole");
+}
+
+TEST(WriteFile, LeavesADeviceAndAPipeWhatTheyAre) {
+  const TempDir folder;
+  const std::string pipe = folder.path("pipe"), link = folder.path("null");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(write_file(pipe, "through").ok());
+  char read_back[16];
+  EXPECT_EQ(std::string(read_back, size_t(read(reader, read_back, sizeof read_back))), "through");
+  close(reader);
+  ASSERT_EQ(symlink("/dev/null", link.c_str()), 0);
+  ASSERT_TRUE(write_file(link, "nowhere").ok());
+  struct stat about {};
+  ASSERT_EQ(stat(pipe.c_str(), &about), 0);
+  EXPECT_TRUE(S_ISFIFO(about.st_mode));
+  ASSERT_EQ(stat(link.c_str(), &about), 0);
+  EXPECT_TRUE(S_ISCHR(about.st_mode));
+}
+
+TEST(WriteFiles, ReplacesAllOrNone) {
+  const TempDir folder;
+  const std::string one = folder.path("one"), two = folder.path("two");
+  const std::string nowhere = folder.path("missing/three");
+  ASSERT_TRUE(write_files(std::vector<NewFile>{{one, "1"}, {two, "2"}}).ok());
+  EXPECT_FALSE(write_files(std::vector<NewFile>{{one, "a"}, {nowhere, "b"}, {two, "c"}}).ok());
+  EXPECT_EQ(*read_file(one) + *read_file(two), "12");
+  ASSERT_TRUE(write_files(std::vector<NewFile>{{one, "a"}, {two, "c"}}).ok());
+  EXPECT_EQ(*read_file(one) + *read_file(two), "ac");
 }
 
 }  // namespace
