@@ -16,6 +16,12 @@ Result<SignalEffect> parse_signal_effect(const std::string& word) {
       fmt::format("Invalid signal effect \"{}\" was specified; use stop, snapshot or none", word));
 }
 
+SignalEffect stop_unless_ignored(int signal) {
+  struct sigaction now {};
+  const bool ignored = ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+  return ignored ? SignalEffect::kNone : SignalEffect::kStop;
+}
+
 SignalWatcher::SignalWatcher(SignalEffect on_int, SignalEffect on_hup)
     : on_int_(on_int), on_hup_(on_hup) {
   ::sigemptyset(&signals_);

@@ -15,6 +15,10 @@ namespace cafetiere {
 
 enum class SignalEffect { kNone, kSnapshot, kStop };
 
+/// That a signal stops the program, unless whoever started it had the signal ignored, as nohup and
+/// shells in the background do.
+SignalEffect stop_unless_ignored(int signal);
+
 /// "none", "snapshot" or "stop".
 Result<SignalEffect> parse_signal_effect(const std::string& word);
 

@@ -140,7 +140,8 @@ Result<Handle<cft_rows>> native(const std::vector<Column>& columns, EncodedRows 
 /// Runs a trainer to its end, or until a signal: whether it was one.
 Result<bool> run(cft_trainer* trainer, cft_rows* rows, std::optional<SignalWatcher>* signals) {
   std::atomic<bool> stopped{false};
-  (*signals)->start([&](SignalEffect) {
+  (*signals)->start([&](SignalEffect effect) {
+    if (effect == SignalEffect::kNone) return;
     stopped = true;
     cft_trainer_cancel(trainer);
   });
@@ -176,7 +177,8 @@ Result<TrainedTable> train_table(const FitTask& task, const FitFlags& flags, Spl
   trained.max_iter = flags.epochs * epoch_steps;
 
   // Before the trainer's threads, and gone before the trainer.
-  std::optional<SignalWatcher> signals(std::in_place, SignalEffect::kStop, SignalEffect::kStop);
+  std::optional<SignalWatcher> signals(std::in_place, stop_unless_ignored(SIGINT),
+                                       stop_unless_ignored(SIGHUP));
   Course course;
   const cft_callbacks callbacks = course.callbacks();
   cft_trainer* made = nullptr;

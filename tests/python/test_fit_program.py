@@ -302,6 +302,24 @@ def test_a_signal_ends_the_program_with_the_model_so_far(long_fit, tmp_path):
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 601
 
 
+def test_an_ignored_signal_ends_nothing(tmp_path):
+    """As under nohup, whose terminal is closed."""
+    flags = ("--label", "buys", "--epochs", "20000", "--layers", "8", "--out", tmp_path / "model")
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [PROGRAM, "fit", VISITORS, *flags],
+            stderr=file,
+            stdout=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        )
+    wait_for(lambda: b"rows/s" in log.read_bytes())
+    process.send_signal(signal.SIGHUP)
+    told, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert b"stopped by a signal" not in told, told
+
+
 def test_ctrl_c_ends_python(long_fit, tmp_path):
     code = (
         "import sys, threading, _thread, cafetiere.tables as tables, cafetiere.__main__ as main\n"
