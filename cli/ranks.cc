@@ -48,27 +48,36 @@ void RankFlags::add(CLI::App& app) {
                  "number of shards of the data, each with its own batch; the weights depend on it, "
                  "not on the number of ranks (default: the number of ranks)")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--ranks", ranks, "number of processes that train together (default: 1)")
-      ->check(CLI::Range(1, 65536));
-  app.add_option("--rank", rank, "number of this process, from 0")->check(CLI::Range(0, 65535));
+  CLI::Option* const of_several =
+      app.add_option("--ranks", ranks, "number of processes that train together (default: 1)")
+          ->check(CLI::Range(1, 65536));
+  app.add_option("--rank", rank, "number of this process, from 0")
+      ->check(CLI::Range(0, 65535))
+      ->needs(of_several);
   app.add_option("--meet", meet,
-                 "new folder, visible to all ranks, in which they exchange addresses");
+                 "new folder, visible to all ranks, in which they exchange addresses")
+      ->needs(of_several);
   app.add_option(
-      "--server", server,
-      "HOST:PORT at which ranks without a common folder meet: the one that can listen there is "
-      "rank 0, the others are numbered as they connect. Only for trusted networks: anyone who "
-      "reaches the port can join");
+         "--server", server,
+         "HOST:PORT at which ranks without a common folder meet: the one that can listen there is "
+         "rank 0, the others are numbered as they connect. Only for trusted networks: anyone who "
+         "reaches the port can join")
+      ->needs(of_several);
   app.add_option(
-      "--bind", bind,
-      "address of this machine that the other ranks connect to (default: 127.0.0.1, with "
-      "--server the address that faces it)");
+         "--bind", bind,
+         "address of this machine that the other ranks connect to (default: 127.0.0.1, with "
+         "--server the address that faces it)")
+      ->needs(of_several);
   app.add_option("--ports", ports,
-                 "range of ports to listen on, such as 40000-40100 (default: any free port)");
+                 "range of ports to listen on, such as 40000-40100 (default: any free port)")
+      ->needs(of_several);
   app.add_option("--connection", connection,
                  "between hosts: ethernet, or infiniband: UCX if all ranks find libucp.so.0, else "
-                 "TCP (default: ethernet)");
+                 "TCP (default: ethernet)")
+      ->needs(of_several);
   app.add_flag("--encrypt", encrypt,
-               "encrypt the connections between ranks (TLS 1.3); give it to all ranks or to none");
+               "encrypt the connections between ranks (TLS 1.3); give it to all ranks or to none")
+      ->needs(of_several);
 }
 
 Status RankFlags::apply(caffe::SolverParameter* solver) const {

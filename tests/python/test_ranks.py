@@ -339,6 +339,13 @@ def test_what_cannot_be_meant_is_refused(work, tmp_path, flags, message):
     assert message in log.splitlines()[-1]
 
 
+@pytest.mark.parametrize("flags", [["--meet", "m"], ["--encrypt"], ["--bind", "127.0.0.1"]])
+def test_flags_of_several_ranks_need_their_number(work, tmp_path, flags):
+    code, log = Ranks(work, tmp_path, 1, *flags).wait()[0]
+    assert code == 2
+    assert f"{flags[0]} requires --ranks" in log
+
+
 KINDS = ("images", "labels")
 
 
