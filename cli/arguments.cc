@@ -86,13 +86,16 @@ std::vector<std::string> normalise_arguments(const std::vector<std::string>& arg
     result.push_back(single ? "-" + argument : argument);
   }
   if (result.empty() || !is_flag(result.front())) return result;
-  // Every flag but help and version takes a value, so what follows one is no command.
-  for (size_t i = 1; i < result.size(); ++i) {
-    const std::string& before = result[i - 1];
-    const bool value = is_flag(before) && before.find('=') == before.npos;
-    if (value || std::find(commands.begin(), commands.end(), result[i]) == commands.end()) continue;
-    std::rotate(result.begin(), result.begin() + long(i), result.begin() + long(i) + 1);
-    break;
+  // What follows a flag is its value, unless that leaves no command: switches have none.
+  for (const bool after_flags : {false, true}) {
+    for (size_t i = 1; i < result.size(); ++i) {
+      const std::string& before = result[i - 1];
+      const bool value = is_flag(before) && before.find('=') == before.npos;
+      if (value && !after_flags) continue;
+      if (std::ranges::find(commands, result[i]) == commands.end()) continue;
+      std::rotate(result.begin(), result.begin() + long(i), result.begin() + long(i) + 1);
+      return result;
+    }
   }
   return result;
 }
