@@ -33,9 +33,10 @@ Status save(const FitTask& task, const FitFlags& flags, const TrainedTable& trai
   const nlohmann::ordered_json told{
       {"types", types}, {"label", flags.label}, {"quantiles", task.quantiles}};
   const fs::path folder(flags.out);
-  CFT_TRY(write_file((folder / "net.prototxt").string(), trained.net));
-  CFT_TRY(write_file((folder / "model.caffemodel").string(), trained.weights));
-  return write_file((folder / "table.json").string(), told.dump(1, ' ', true));
+  const std::string table = told.dump(1, ' ', true);
+  return write_files(std::vector<NewFile>{{(folder / "net.prototxt").string(), trained.net},
+                                          {(folder / "model.caffemodel").string(), trained.weights},
+                                          {(folder / "table.json").string(), table}});
 }
 
 /// A table to tell how well it is predicted.

@@ -132,7 +132,8 @@ Status replace_file(const std::string& path,
 }
 
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {
-  return replace_file(path, [&](const std::string& aside) { return fill(aside, bytes); }, mode);
+  return replace_file(
+      path, [&](const std::string& aside) { return fill(aside, bytes); }, mode);
 }
 
 Status write_files(std::span<const NewFile> files) {
