@@ -43,7 +43,8 @@ class Predictor {
       }
       places_.push_back(size_t(found - head.begin()));
     }
-    all_ = all || scorer_.has_several_labels();
+    each_ = all || scorer_.has_several_labels() || scorer_.has_several_numbers() ||
+            !model().quantiles.empty();
     const std::vector<std::string> added = names();
     for (const std::string& name : added) {
       if (std::ranges::find(head, name) == head.end()) continue;
@@ -94,10 +95,9 @@ class Predictor {
     const std::vector<std::string>& classes = model().classes;
     const std::vector<double>& quantiles = model().quantiles;
     std::vector<std::string> names;
-    if (!scorer_.has_several_labels()) names.emplace_back("prediction");
+    if (!scorer_.has_several_numbers()) names.emplace_back("prediction");
     if (!classes.empty()) names.emplace_back("probability");
-    if (quantiles.empty() && !all_) return names;
-    for (size_t i = 0; i < size_t(scorer_.width()); ++i) {
+    for (size_t i = 0; each_ && i < size_t(scorer_.width()); ++i) {
       names.push_back(!quantiles.empty() ? fmt::format("quantile_{:g}", quantiles[i])
                       : !classes.empty() ? "probability_" + classes[i]
                                          : fmt::format("{}_{}", model().output, i));
@@ -108,14 +108,16 @@ class Predictor {
   /// The cells of these columns.
   std::vector<std::string> said(std::span<const float> values) const {
     std::vector<std::string> cells;
-    if (!scorer_.has_several_labels()) {
+    if (scorer_.has_several_labels()) {
+      cells.push_back(fmt::format("{}", fmt::join(scorer_.held(values), " ")));
+    } else if (!scorer_.has_several_numbers()) {
       const size_t best = scorer_.best(values);
-      const std::string number = text_of(double(values[best]));
       if (!model().classes.empty()) cells.push_back(model().classes[best]);
-      cells.push_back(number);
+      cells.push_back(text_of(double(values[best])));
     }
-    if (model().quantiles.empty() && !all_) return cells;
-    for (const float value : values) cells.push_back(text_of(double(value)));
+    for (size_t i = 0; each_ && i < values.size(); ++i) {
+      cells.push_back(text_of(double(values[i])));
+    }
     return cells;
   }
 
@@ -127,7 +129,7 @@ class Predictor {
   }
 
   TableScorer scorer_;
-  bool all_ = false;
+  bool each_ = false;  // whether each number of a row is printed
   size_t width_of_head_ = 0;
   std::vector<size_t> places_;  // of the model's columns in the table
   std::vector<std::vector<std::string>> rows_;

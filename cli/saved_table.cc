@@ -81,14 +81,36 @@ Status take_net(const std::string& text, const json& types, SavedTable* model) {
   return {};
 }
 
-Result<SavedTable> read_of_spark(const fs::path& folder) {
+std::vector<double> numbers(const json& told, const char* name) {
+  std::vector<double> numbers;
+  for (const json& number : told.value(name, json::array())) {
+    if (number.is_number()) numbers.push_back(number.get<double>());
+  }
+  return numbers;
+}
+
+/// The params that a model was saved with: those that were set, and the defaults of the others.
+Result<json> read_params(const fs::path& folder) {
   CFT_ASSIGN(const std::string path, metadata(folder));
-  CFT_ASSIGN(const json params, read_json(path));
-  const json net = params.value(json::json_pointer("/paramMap/net"), json());
-  if (!net.is_string()) return invalid_argument(fmt::format("{} names no net", path));
+  CFT_ASSIGN(const json told, read_json(path));
+  json params = told.value("defaultParamMap", json::object());
+  if (const json set = told.value("paramMap", json::object()); set.is_object()) params.update(set);
+  return params;
+}
+
+/// A classifier or regressor in a folder, whose net is a model of its own within.
+Result<SavedTable> read_of_spark(const fs::path& folder) {
+  CFT_ASSIGN(const json params, read_params(folder));
+  CFT_ASSIGN(const json of_net, read_params(folder / "net"));
+  const json net = of_net.value("net", json());
+  if (!net.is_string()) {
+    return invalid_argument(fmt::format("the model in {} names no net", folder.string()));
+  }
   SavedTable model;
-  model.weights = (folder / "data" / "model.caffemodel").string();
+  model.weights = (folder / "net" / "data" / "model.caffemodel").string();
   if (!fs::exists(model.weights)) model.weights += ".h5";  // where it is large
+  model.quantiles = numbers(params, "quantiles");
+  model.thresholds = numbers(params, "thresholds");
   CFT_TRY(take_net(net.get<std::string>(), json::object(), &model));
   return model;
 }
@@ -97,7 +119,11 @@ Result<SavedTable> read_of_spark(const fs::path& folder) {
 
 Result<SavedTable> read_saved_table(const std::string& path) {
   const fs::path folder(path);
-  if (fs::is_directory(folder / "net" / "metadata")) return read_of_spark(folder / "net");
+  if (fs::is_directory(folder / "net" / "metadata")) return read_of_spark(folder);
+  if (fs::is_directory(folder / "nets")) {
+    return invalid_argument(fmt::format(
+        "the model in {} has a net for each key: save that of a key, modelOf(key)", path));
+  }
   if (!fs::exists(folder / "table.json")) {
     return not_found(fmt::format("there is no model of a table in {}", path));
   }
@@ -107,9 +133,8 @@ Result<SavedTable> read_saved_table(const std::string& path) {
   model.weights = (folder / "model.caffemodel").string();
   const json types = told.value("types", json::object());
   if (types.is_object()) CFT_TRY(take_net(net, types, &model));
-  for (const json& share : told.value("quantiles", json::array())) {
-    if (share.is_number()) model.quantiles.push_back(share.get<double>());
-  }
+  model.quantiles = numbers(told, "quantiles");
+  model.thresholds = numbers(told, "thresholds");
   return model;
 }
 

@@ -17,6 +17,8 @@ struct SavedTable {
   std::vector<Column> columns;        ///< to predict from
   std::vector<std::string> classes;   ///< of the label, in the order of the output
   std::vector<double> quantiles;      ///< that are predicted, if any
+  /// By which the probabilities of classes are divided, or above which labels hold; or none.
+  std::vector<double> thresholds;
 };
 
 /// Errors: a folder without a model, a model of no table, columns of which a text cannot be a cell.
