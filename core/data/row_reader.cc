@@ -234,9 +234,10 @@ Status RowReader::read_table(const Binding& binding, Row row, float* out) const 
 Status RowReader::check_classes(const Binding& binding, Row row,
                                 std::span<const float> values) const {
   const int64_t classes = binding.input.label_classes;
+  const std::optional<int32_t> ignored = binding.input.ignored_label;
   if (classes == 0) return {};
   for (const float value : values) {
-    if (is_class(value, classes)) continue;
+    if (is_class(value, classes) || (ignored && value == float(*ignored))) continue;
     return invalid_argument(fmt::format(
         "{}: the label is {}, but the net has {} classes, so labels must be whole numbers from 0 "
         "to {}; correct the rows or the net's number of outputs",

@@ -24,7 +24,8 @@ struct RowsInput {
   std::string top;
   std::string column;         ///< "" = none: the top reads as zeros
   Shape row_shape;            ///< of a row in its column, before cropping; {} = one value
-  int64_t label_classes = 0;  ///< K > 0: values must be integers in [0, K)
+  int64_t label_classes = 0;  ///< K > 0: values must be integers in [0, K), or ignored_label
+  std::optional<int32_t> ignored_label = std::nullopt;
   std::optional<caffe::TransformationParameter> transform;
   std::shared_ptr<const MeanImage> mean = nullptr;  ///< replaces transform's mean_file if that file
                                                     ///< is not available

@@ -30,17 +30,18 @@ class CenterLoss : public Layer {
 
   Status forward(LoweringContext& plan) const override {
     const Rows g = rows(plan);
-    plan.saved = {emit_loss(plan, LossNormalizer(g.count),
-                            {plan.bottoms[0], plan.bottoms[1], plan.params[0]},
-                            [g](const auto& in, int64_t i) {
-                              const float* center = in[2] + g.label(in[1][i]) * g.size;
-                              double sum = 0;
-                              for (int64_t k = 0; k < g.size; ++k) {
-                                const double d = double(in[0][i * g.size + k]) - center[k];
-                                sum += d * d;
-                              }
-                              return sum / 2;
-                            })};
+    plan.saved = {emit_loss(
+        plan, LossNormalizer(g.count), {plan.bottoms[0], plan.bottoms[1], plan.params[0]},
+        [g](const auto& in, int64_t i) {
+          const float* center = in[2] + g.label(in[1][i]) * g.size;
+          double sum = 0;
+          for (int64_t k = 0; k < g.size; ++k) {
+            const double d = double(in[0][i * g.size + k]) - center[k];
+            sum += d * d;
+          }
+          return sum / 2;
+        },
+        {}, g.classes)};
     return {};
   }
 
@@ -61,7 +62,7 @@ class CenterLoss : public Layer {
  private:
   struct Rows {
     int64_t count, size, classes;
-    /// A label out of range counts as class 0; data sources check labels before they get here.
+    /// A label out of range counts as class 0; emit_loss() reports it.
     int64_t label(float value) const { return std::max<int64_t>(0, index_below(value, classes)); }
   };
 

@@ -23,11 +23,12 @@ class ClassLoss : public Layer {
 
   Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const ClassScores s, scores(plan));
-    plan.saved = {emit_loss(plan, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
-                            [s, formula = Formula(param())](const auto& in, int64_t i) {
-                              return formula.loss(in[0] + s.at(i, 0), s.classes,
-                                                  s.class_of(in[1][i]));
-                            })};
+    plan.saved = {emit_loss(
+        plan, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
+        [s, formula = Formula(param())](const auto& in, int64_t i) {
+          return formula.loss(in[0] + s.at(i, 0), s.classes, s.class_of(in[1][i]));
+        },
+        {}, s.classes)};
     return {};
   }
 

@@ -35,7 +35,7 @@ struct ClassScores {
   int64_t at(int64_t position, int64_t c) const {
     return (position / inner * classes + c) * inner + position % inner;
   }
-  /// A label out of range counts as class 0; data sources check labels before they get here.
+  /// A label out of range counts as class 0; emit_loss() reports it.
   int64_t class_of(float label) const { return std::max<int64_t>(0, index_below(label, classes)); }
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/row_major.h"
+#include "core/device/run_error.h"
 #include "core/layers/class_scores.h"
 #include "core/layers/loss_normalizer.h"
 
@@ -44,16 +45,26 @@ struct LossWeights {
   }
 };
 
+inline Status no_class(const std::string& layer, float label, int64_t position, int64_t classes) {
+  return invalid_argument(fmt::format(
+      "layer '{}': label {:g} at position {} of the batch is none of {} classes, 0 to {}; correct "
+      "the labels or the number of outputs, or set ignore_label",
+      layer, label, position, classes, classes - 1));
+}
+
 /// Sets top 0 to the weighted sum of f(in, position) over the counted positions, divided according
-/// to `rule`. in[1] holds the labels. Returns a tensor with the divisor, for emit_loss_gradient().
+/// to `rule`. in[1] holds the labels; where they are some of `classes`, learning from others is an
+/// error. Returns a tensor with the divisor, for emit_loss_gradient().
 template <class F>
 TensorId emit_loss(LoweringContext& plan, const LossNormalizer& rule, std::vector<TensorId> in, F f,
-                   const LossWeights& weights = {}) {
+                   const LossWeights& weights = {}, int64_t classes = 0) {
+  const int64_t most = plan.train ? classes : 0;
   const size_t w = in.size();
   in.push_back(weights.tensor);
   const Ranges ranges(plan.program, in, rule.outer * rule.inner);
   // Per block: its sum as two floats, and its number of counted positions.
   const TensorId sums = plan.new_tensor("sums", {ranges.blocks(), 3});
+  const std::string layer = plan.name;
   row_major_step(plan.program, plan.step("forward"), "ranges", in, {sums}, [=](const RowMajor& at) {
     return Kernel{ranges.blocks(), [=](int block) {
                     double sum = 0;
@@ -61,6 +72,9 @@ TensorId emit_loss(LoweringContext& plan, const LossNormalizer& rule, std::vecto
                     for (int64_t i = ranges.begin(block); i < ranges.end(block); ++i) {
                       if (!rule.counts(at.in[1], i)) continue;
                       ++valid;
+                      if (most > 0 && index_below(at.in[1][i], most) < 0) {
+                        at.run->error->report(no_class(layer, at.in[1][i], i, most));
+                      }
                       const double loss = f(at.in, i);
                       sum += at.in[w] ? loss * at.in[w][i / weights.positions] : loss;
                     }

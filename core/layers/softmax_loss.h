@@ -26,7 +26,7 @@ class SoftmaxLoss : public Layer {
     plan.device.softmax(plan.program, plan.step("softmax"), x, prob);
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
     plan.saved = {prob, extra,
-                  emit_loss(plan, rule, {prob, plan.bottoms[1], extra}, loss, weights)};
+                  emit_loss(plan, rule, {prob, plan.bottoms[1], extra}, loss, weights, s.classes)};
     if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(prob, plan.top_shapes[1]);
   }
 

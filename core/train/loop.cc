@@ -288,7 +288,8 @@ Status Trainer::test_all(Loop& loop) {
   CFT_TRY(consolidate(loop, false));
   // Derived from the iteration, so that a resumed run tests on the same batches.
   const caffe::SolverParameter& p = options_.solver.param;
-  const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
+  const int64_t done = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
+  const int64_t index = std::max<int64_t>(0, done);  // the last one may come before the first
   const auto go_on = [&]() -> Result<bool> {
     CFT_TRY(check_cancelled());
     if (loop.group) return true;  // all ranks stop together at a report

@@ -98,7 +98,8 @@ Status bind_layer(const Graph& graph, const Node& node, const std::vector<Shape>
       CFT_ASSIGN(input.column, column_of(input.top, input.column, schema, bindings, optional));
     }
     const LabelRange labels = label_range(graph, shapes, node.tops[i]);
-    input.label_classes = labels.ignored ? 0 : labels.classes;
+    input.label_classes = labels.classes;
+    input.ignored_label = labels.ignored;
     fed->inputs.push_back(std::move(input));
   }
   return {};

@@ -83,6 +83,35 @@ TEST(Trainer, CancelBreaksATestOff) {
   EXPECT_LT(tested.filled, 30);
 }
 
+// Without test_initialization the last test may be the first: of the first batches.
+TEST(Trainer, TestsBeforeTheFirstIntervalBeginWithTheFirstBatch) {
+  const auto trainer =
+      make_trainer(options_for("base_lr: 0.01 max_iter: 5 test_interval: 10 test_iter: 2 "
+                               "test_initialization: false early_stopping { patience: 3 }"));
+  Numbers rows, tested;
+  tested.before = [](int64_t batch) {
+    EXPECT_GE(batch, 0);
+    return Status();
+  };
+  const std::vector<TestFeed> tests{{{{"rows", &tested}}, 2, false}};
+  const Status status = trainer->run(nullptr, {{"rows", &rows}}, tests);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(tested.filled, 2);
+}
+
+TEST(Trainer, ALabelBeyondTheClassesIsAnError) {
+  const auto trainer = make_trainer(
+      options_for("base_lr: 0.01 max_iter: 5",
+                  std::string(kTinyNet).replace(std::string(kTinyNet).find("num_output: 3"), 13,
+                                                "num_output: 2")));
+  Numbers rows;  // with labels 0, 1 and 2
+  const Status status = trainer->run(nullptr, {{"rows", &rows}}, {});
+  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(status.message(),
+              ::testing::HasSubstr("layer 'loss': label 2 at position 2 of the batch is none of 2 "
+                                   "classes, 0 to 1"));
+}
+
 // The step that multistep counts is that of the round which is trained again.
 TEST(Trainer, ARoundThatIsTriedAgainHasTheSameRates) {
   const std::string solver =
