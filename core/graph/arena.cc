@@ -64,7 +64,8 @@ Status load_layers(const Graph& graph, const caffe::NetParameter& weights, const
       if (!is_stored(source.blobs(i))) continue;
       const Param& p = graph.params()[size_t(node->params[size_t(i)])];
       CFT_TRY(
-          read(layer, i, p.shape, arena.subspan(size_t(p.offset), size_t(p.shape.count())))
+          read(layer, i, node->param_shapes[size_t(i)],
+               arena.subspan(size_t(p.offset), size_t(p.shape.count())))
               .with_context(fmt::format("Cannot copy param {} weights from layer '{}' (rename the "
                                         "layer to learn it from scratch)",
                                         i, source.name())));
@@ -118,11 +119,12 @@ caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
     caffe::LayerParameter* layer = net.add_layer();
     *layer = node.param;
     layer->clear_blobs();
-    for (int id : node.params) {
-      const Param& p = graph.params()[size_t(id)];
+    if (layer->top_size() == 1 && layer->top(0) == kAnonymousTop) layer->clear_top();
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      const Param& p = graph.params()[size_t(node.params[i])];
       const size_t offset = size_t(p.offset), count = size_t(p.shape.count());
       caffe::BlobProto* blob = layer->add_blobs();
-      floats_to_blob(arena.subspan(offset, count), p.shape, blob);
+      floats_to_blob(arena.subspan(offset, count), node.param_shapes[i], blob);
       if (diffs.empty()) continue;
       const std::span<const float> diff = diffs.subspan(offset, count);
       blob->mutable_diff()->Add(diff.begin(), diff.end());
@@ -141,8 +143,8 @@ Status write_hdf5_weights(const Graph& graph, std::span<const float> arena,
         const Param& p = graph.params()[size_t(node.params[size_t(i)])];
         const size_t offset = size_t(p.offset), count = size_t(p.shape.count());
         CFT_TRY(
-            weights.blob(i, i < node.param.param_size() ? node.param.param(i).name() : "", p.shape,
-                         arena.subspan(offset, count),
+            weights.blob(i, i < node.param.param_size() ? node.param.param(i).name() : "",
+                         node.param_shapes[size_t(i)], arena.subspan(offset, count),
                          diffs.empty() ? std::span<const float>() : diffs.subspan(offset, count)));
       }
     }

@@ -106,8 +106,7 @@ Status Graph::add_node(const GraphOptions& options, caffe::LayerParameter param,
   CFT_ASSIGN(node.type, find_layer_type(options.types, param.type()));
   CFT_TRY(
       check_count("bottom", param.bottom_size(), node.type->min_bottoms, node.type->max_bottoms));
-  // Caffe gives a loss layer without a top an anonymous one.
-  if (node.type->loss && param.top_size() == 0) param.add_top("(automatic)");
+  if (node.type->loss && param.top_size() == 0) param.add_top(kAnonymousTop);
   CFT_TRY(check_count("top", param.top_size(), node.type->min_tops, node.type->max_tops));
   if (param.propagate_down_size() != 0 && param.propagate_down_size() != param.bottom_size()) {
     return invalid_argument(fmt::format(
@@ -139,13 +138,13 @@ Status Graph::wire(Node& node, std::map<std::string, int>& available) {
   }
   for (int i = 0; i < param.top_size(); ++i) {
     const bool in_place = i < param.bottom_size() && param.bottom(i) == param.top(i);
-    if (!in_place && param.top(i) != "(automatic)" && available.contains(param.top(i))) {
+    if (!in_place && available.contains(param.top(i))) {
       return invalid_argument(
           fmt::format("Top blob '{}' produced by multiple sources.", param.top(i)));
     }
     node.tops.push_back(int(blob_names_.size()));
     blob_names_.push_back(param.top(i));
-    available[param.top(i)] = node.tops.back();
+    if (param.top(i) != kAnonymousTop) available[param.top(i)] = node.tops.back();
   }
   return {};
 }
@@ -194,6 +193,7 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
   for (size_t i = 0; i < requests.size(); ++i) {
     const ParamRequest& r = requests[i];
     CFT_TRY(check_blob_shape(r.shape).with_context(fmt::format("parameter {}", i)));
+    node.param_shapes.push_back(r.shape);
     const caffe::ParamSpec& spec =
         int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
     Param p{.layer = node.param.name(),
@@ -254,6 +254,7 @@ Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& 
   CFT_TRY(merge(candidate.lr_given, candidate.lr_mult, owner->lr_given, owner->lr_mult, "lr_mult"));
   CFT_TRY(merge(candidate.decay_given, candidate.decay_mult, owner->decay_given, owner->decay_mult,
                 "decay_mult"));
+  owner->fraction *= candidate.fraction;
   node.params.push_back(int(owner - params_.begin()));
   return {};
 }

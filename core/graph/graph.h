@@ -14,6 +14,9 @@
 
 namespace cafetiere {
 
+/// The top of a loss layer to which the net gives none, as in Caffe; it is no output of the net.
+inline constexpr const char* kAnonymousTop = "(automatic)";
+
 /// A parameter blob. `offset` is its position in the parameter arena, in floats.
 struct Param {
   std::string layer;
@@ -22,7 +25,7 @@ struct Param {
   Shape shape;
   caffe::FillerParameter filler;
   ParamKind kind = ParamKind::kLearned;
-  float fraction = 1;
+  float fraction = 1;  ///< of a statistic: what a pass of all layers that share it leaves of it
   float lr_mult = 1, decay_mult = 1;
   bool lr_given = false, decay_given = false;  ///< whether the net sets them; else they are
                                                ///< defaults
@@ -37,6 +40,7 @@ struct Node {
   std::unique_ptr<Layer> layer;
   std::string where;  ///< "net.prototxt:12: layer 'conv1'", for messages
   std::vector<int> bottoms, tops, params;
+  std::vector<Shape> param_shapes;  ///< its own, where it shares a blob of as many numbers
   std::vector<float> loss_weights;  ///< one per top
   std::vector<bool> propagate_down;
   bool needs_backward = false;

@@ -17,7 +17,7 @@ std::vector<int> blob_homes(const Graph& graph) {
   std::map<std::string, int> by_name;
   int count = 0;
   for (const std::string& name : graph.blob_names()) {
-    const auto known = name == "(automatic)" ? by_name.end() : by_name.find(name);
+    const auto known = name == kAnonymousTop ? by_name.end() : by_name.find(name);
     homes.push_back(known == by_name.end() ? count++ : known->second);
     by_name[name] = homes.back();
   }
@@ -61,7 +61,11 @@ Status Net::build(const Options& options) {
     if (!node.type->source) continue;
     for (int top : node.tops) set_shape(blobs_[size_t(blob_index(top))], shapes[size_t(top)]);
   }
-  return reshape();
+  CFT_TRY(reshape());
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    if (graph_.nodes()[n].layer->is_constant()) CFT_TRY(run_node(n));
+  }
+  return {};
 }
 
 void Net::place_params() {
@@ -236,14 +240,18 @@ Status Net::forward_node(size_t n) {
   if (const auto* open = dynamic_cast<const ExternalLayer*>(node.layer.get())) {
     CFT_TRY(shape_by_values(*open, node).with_context(node.where));
   }
-  if (!node.type->source) {
-    return nodes_[n].forward(node, graph_, *device_, *pool_, blobs_of(node), context_);
-  }
+  if (node.layer->is_constant()) return {};
+  if (!node.type->source) return run_node(n);
   const auto fed = sources_.find(node.param.name());
   if (fed == sources_.end()) return {};
   std::vector<float*> tops;
   for (int top : node.tops) tops.push_back(blobs_[size_t(blob_index(top))].data.get());
   return fed->second.source->fill(0, fed->second.batches++, tops).with_context(node.where);
+}
+
+Status Net::run_node(size_t n) {
+  const Node& node = graph_.nodes()[n];
+  return nodes_[n].forward(node, graph_, *device_, *pool_, blobs_of(node), context_);
 }
 
 float Net::loss_of(const Node& node) const {

@@ -71,6 +71,24 @@ TEST(Arena, WeightsGoThroughBothFormats) {
   }
 }
 
+// By share_mode PERMISSIVE; Caffe's files have each layer's own shape, too.
+TEST(Arena, ASharedBlobIsStoredInTheShapeOfEachLayer) {
+  const std::string w = "param { name: 'w' share_mode: PERMISSIVE } ";
+  const Graph graph = graph_of(
+      kData + toy_weights("a", "x", 4, w) +
+      toy("b", "Weights",
+          "bottom: 'a' top: 'b' " + w + "inner_product_param { num_output: 4 transpose: true }") +
+      kEnd);
+  const std::vector<float> arena = numbered(graph);
+  const caffe::NetParameter stored = to_weights(graph, arena);
+  EXPECT_THAT(stored.layer(1).blobs(0).shape().dim(), ElementsAre(4, 3));
+  EXPECT_THAT(stored.layer(2).blobs(0).shape().dim(), ElementsAre(3, 4));
+  std::vector<float> loaded(arena.size());
+  const Status status = load_weights(graph, stored, loaded, nullptr);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(params_of(graph, loaded), params_of(graph, arena));
+}
+
 // The same file, whether it is written from the arena or from the net that holds a copy of it.
 TEST(Arena, Hdf5IsWrittenStraightFromTheArena) {
   const std::string one = testing::TempDir() + "cafetiere_arena_test.1.h5";

@@ -115,6 +115,16 @@ TEST(Graph, SharedParametersFitByShapeOrByCount) {
   EXPECT_THAT(refusal_of(two(3, 4, "share_mode: PERMISSIVE")), HasSubstr("count mismatch"));
 }
 
+// Caffe has it among the blobs, not among the outputs.
+TEST(Graph, ALossWithoutATopHasAnAnonymousOne) {
+  const std::string loss = toy("loss", "Loss", "bottom: 'b' bottom: 'label'");
+  auto graph = build_toy(kGraphData + toy_weights("a", "x", 3) + toy_weights("b", "x", 3) + loss);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_EQ(graph->outputs().size(), 1U);
+  EXPECT_EQ(graph->blob_names()[size_t(graph->outputs()[0])], "a");
+  EXPECT_THAT(graph->blob_names(), Contains("(automatic)"));
+}
+
 TEST(Graph, SharedMultipliersMustAgreeWhereBothAreGiven) {
   const auto rate = [&](const std::string& first, const std::string& second) {
     return build_toy(kGraphData + toy_weights("a", "x", 3, "param { name: 'w' " + first + "}") +

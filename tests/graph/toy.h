@@ -28,12 +28,14 @@ struct ToyMap : Layer {
   Status forward(LoweringContext&) const override { return {}; }
 };
 
-/// A weight of num_output x 3 and a bias of num_output, as an inner product has.
+/// A weight of num_output x 3, or the reverse, and a bias of num_output, as an inner product has.
 struct ToyWeights : ToyMap {
   using ToyMap::ToyMap;
   Status shape(LayerShapes& s) const override {
     const int64_t outputs = param().inner_product_param().num_output();
-    s.params = {{.shape = {outputs, 3}, .filler = {}}, {.shape = {outputs}, .filler = {}}};
+    Shape weight{outputs, 3};
+    if (param().inner_product_param().transpose()) weight = {3, outputs};
+    s.params = {{.shape = weight, .filler = {}}, {.shape = {outputs}, .filler = {}}};
     return ToyMap::shape(s);
   }
 };
