@@ -168,20 +168,24 @@ void NetSolver::show(float loss) {
   }
 }
 
-Status NetSolver::sum_over_ranks() {
+/// Before clipping, as Caffe's ranks do.
+Status NetSolver::average_over_ranks() {
   if (!group_) return {};
   const std::span<float> gradient = net_->net->diff_arena();
   sum_->reset();
   CFT_TRY(sum_->add(gradient));
-  return all_reduce(group_.get(), *sum_, gradient);
+  CFT_TRY(all_reduce(group_.get(), *sum_, gradient));
+  const float share = 1.F / float(group_->size());
+  for (float& value : gradient) value *= share;
+  return {};
 }
 
 Status NetSolver::apply_update() {
   Net& net = *net_->net;
-  CFT_TRY(sum_over_ranks());
+  CFT_TRY(average_over_ranks());
   rate_ = rate_at(*policy_, param(), iter_, &current_step_, options_.net.log);
   const int passes = param().iter_size();
-  const UpdateStep step{iter_, rate_, 1.f / float(passes * size_of(group_.get())), passes};
+  const UpdateStep step{iter_, rate_, 1.f / float(passes), passes};
   if (param().snapshot_diff()) before_.assign(net.param_arena().begin(), net.param_arena().end());
   CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
   CFT_TRY(sync_->end_round(step, net.diff_arena(), net.param_arena()));

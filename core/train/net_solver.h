@@ -58,7 +58,7 @@ class NetSolver {
   Status build();
   Status make_update();
   Status iterate(int count);
-  Status sum_over_ranks();
+  Status average_over_ranks();
   Result<float> gradients();
   float smoothed(float loss);
   void show(float loss);

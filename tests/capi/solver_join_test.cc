@@ -62,10 +62,11 @@ std::array<int, 2> both(Work work) {
   return codes;
 }
 
-TEST(SolverJoin, RanksUpdateByTheMeanOfTheirGradients) {
+/// Two ranks beside one that is given the mean of the gradients of both.
+void expect_the_mean_of_gradients(const std::string& solver) {
   const std::vector<cft_group*> groups = small_groups(2);
-  const Ranked ranks[] = {Ranked(0, 1), Ranked(1, 2)};
-  const Ranked alone(0, 1), other(1, 1);
+  const Ranked ranks[] = {Ranked(0, 1, solver), Ranked(1, 2, solver)};
+  const Ranked alone(0, 1, solver), other(1, 1, solver);
   EXPECT_NE(ranks[0].weights(), ranks[1].weights());
   const auto joined =
       both([&](int r) { return cft_solver_join(ranks[r].solver, groups[size_t(r)]); });
@@ -95,6 +96,15 @@ TEST(SolverJoin, RanksUpdateByTheMeanOfTheirGradients) {
     EXPECT_EQ(ranks[0].weights(), alone.weights());
     EXPECT_EQ(ranks[1].weights(), alone.weights());
   }
+}
+
+TEST(SolverJoin, RanksUpdateByTheMeanOfTheirGradients) {
+  expect_the_mean_of_gradients("momentum: 0.9");
+}
+
+// The norm is that of the mean: that of the sum would be clipped sooner.
+TEST(SolverJoin, TheMeanIsWhatIsClipped) {
+  expect_the_mean_of_gradients("momentum: 0.9 clip_gradients: 0.01");
 }
 
 TEST(SolverJoin, ARankThatFailsEndsTheOthersStep) {
