@@ -86,6 +86,9 @@ class Layer {
   virtual Status shape(LayerShapes& shapes) const = 0;
   /// Emits the forward steps and sets plan.tops.
   virtual Status forward(LoweringContext& plan) const = 0;
+  /// Whether the tops are the same after every pass. A net that runs layer by layer computes them
+  /// once, and what its user writes there stays, as in Caffe.
+  virtual bool is_constant() const { return false; }
   /// Whether, in this phase, the layer is y = scale[c] x + shift[c], where c is axis 1 and scale
   /// and shift depend only on its parameters.
   virtual bool is_channel_affine() const { return false; }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DummyData: tops set by fillers, for tests and timing. No bottoms, any number of tops.
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
+#include "core/base/philox.h"
 #include "core/graph/filler.h"
 #include "core/graph/layer.h"
 
@@ -41,6 +45,11 @@ class DummyData : public Layer {
     return {};
   }
 
+  bool is_constant() const override {
+    return std::ranges::all_of(param().dummy_data_param().data_filler(),
+                               [](const auto& filler) { return filler.type() == "constant"; });
+  }
+
   Status forward(LoweringContext& plan) const override {
     const caffe::DummyDataParameter& p = param().dummy_data_param();
     for (size_t i = 0; i < plan.tops.size(); ++i) {
@@ -57,11 +66,16 @@ class DummyData : public Layer {
       step.name = plan.step("fill");
       step.kernel = filler.type();
       step.writes = {plan.program.write(top, Layout::kRowMajor)};
+      const std::string purpose = fmt::format("dummy data {} of {}", i, plan.name);
       step.make = [=, write = step.writes[0]](const Binder& at) {
         float* out = at(write);
         const RunContext* run = at.run();
         return Kernel{1, [=](int) {
-                        Random rng(uint32_t(run->seed + uint64_t(run->sub_step) * 7919 + i));
+                        const auto of_pass = uint64_t(run->sub_step);
+                        const auto words = Philox::block(
+                            Philox::key(run->seed, purpose),
+                            {uint32_t(of_pass), uint32_t(of_pass >> 32), uint32_t(run->shard), 0});
+                        Random rng(words[0]);
                         (void)fill(filler, shape, std::span(out, size_t(shape.count())), rng);
                       }};
       };

@@ -61,8 +61,8 @@ class Net {
   /// failure the previous source is kept.
   Status feed(const std::string& layer, Source* source);
 
-  /// Sets the number of passes done, which determines the random numbers and rows of the next
-  /// forward pass.
+  /// Sets the number of passes done, which determines the random numbers of the next forward pass.
+  /// Sources go on where they are.
   void continue_after(int64_t passes) { context_.sub_step = passes - 1; }
 
   /// Runs layers [from, to]; returns the sum of their losses.
@@ -93,6 +93,7 @@ class Net {
   NodeBlobs blobs_of(const Node& node) const;
   std::vector<BlobView> param_views(const Node& node) const;
   Status forward_node(size_t n);
+  Status run_node(size_t n);
   float loss_of(const Node& node) const;
   Status check_range(int from, int to) const;
   void copy_params(std::span<float> arena, bool out) const;

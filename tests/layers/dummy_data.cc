@@ -38,6 +38,19 @@ TEST(DummyData, TheSeedAndTheStepDecide) {
   EXPECT_NE(values({.seed = 3}), values({.seed = 3, .sub_step = 1}));
 }
 
+TEST(DummyData, LayersAndShardsDrawApart) {
+  const auto cpu = make_cpu_device();
+  const std::string random =
+      "dummy_data_param { shape { dim: 5 } data_filler { type: 'gaussian' } }";
+  const std::string net = layer("DummyData", "name: 'one' top: 'a' top: 'b'", random) +
+                          layer("DummyData", "name: 'two' top: 'c'", random);
+  Figures first = evaluate(net, {}, caffe::TRAIN, *cpu, {.seed = 3});
+  Figures second = evaluate(net, {}, caffe::TRAIN, *cpu, {.seed = 3, .shard = 1});
+  EXPECT_NE(first["a"], first["b"]);
+  EXPECT_NE(first["a"], first["c"]);
+  EXPECT_NE(first["a"], second["a"]);
+}
+
 TEST(DummyData, Refusals) {
   EXPECT_THAT(refusal(dummy("")), AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("one shape")));
   EXPECT_THAT(refusal(dummy("shape { dim: 2 } num: 2")), HasSubstr("not both"));

@@ -194,5 +194,18 @@ TEST(Net, RefusesTopsThatNoBlobCanHold) {
   EXPECT_THAT(status.message(), HasSubstr("top 'y': impossible shape 1048576 4096"));
 }
 
+// As in Caffe, where a script may feed a net through them.
+TEST(Net, ConstantsAreThereAtOnceAndStayWhatTheUserWrites) {
+  const auto net = make(R"(
+    layer { name: "in" type: "DummyData" top: "x" dummy_data_param {
+            shape { dim: 2 dim: 3 } data_filler { type: "constant" value: 4 } } }
+    layer { name: "p" type: "Power" bottom: "x" top: "y" power_param { scale: 10 } })");
+  const Net::Blob &x = blob(*net, "x"), &y = blob(*net, "y");
+  EXPECT_EQ(values(x.data, x.shape), std::vector<float>(6, 4));
+  std::fill_n(x.data.get(), 6, 7.F);
+  ASSERT_TRUE(net->forward(0, 1).ok());
+  EXPECT_EQ(values(y.data, y.shape), std::vector<float>(6, 70));
+}
+
 }  // namespace
 }  // namespace cafetiere
