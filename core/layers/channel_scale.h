@@ -99,18 +99,22 @@ inline void scaled_normal_backward(LoweringContext& plan, const ScaledNormal& no
 }
 
 /// Passes this shard's statistic, times `factor`, to the solver: weighted by the shard's rows, and
-/// folded into the statistics of the earlier passes of the step, as in Caffe. If `value` is
-/// kNoTensor, 1 is used.
+/// folded into the statistics of the earlier passes of the step and of the earlier layers that
+/// share the blob, as in Caffe. If `value` is kNoTensor, 1 is used.
 inline void observe(LoweringContext& plan, size_t blob, TensorId value, float factor,
                     float fraction) {
-  if (plan.param_diffs[blob].tensor == kNoTensor) return;
+  const TensorId observation = plan.param_diffs[blob].tensor;
+  if (observation == kNoTensor) return;
   Program& p = plan.program;
   const int64_t count = p.shape(plan.params[blob]).count();
   Step step;
   step.name = plan.step("observe");
   step.kernel = "scalar";
   if (value != kNoTensor) step.reads = {p.read(value, Layout::kRowMajor)};
-  step.writes = {p.write(plan.param_diffs[blob].tensor, Layout::kRowMajor)};
+  step.writes = {p.write(observation, Layout::kRowMajor)};
+  const bool shared = std::ranges::any_of(p.steps(), [to = step.writes[0]](const Step& earlier) {
+    return std::ranges::find(earlier.writes, to) != earlier.writes.end();
+  });
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const float* x = reads.empty() ? nullptr : at(reads[0]);
     float* to = at(write);
@@ -119,7 +123,7 @@ inline void observe(LoweringContext& plan, size_t blob, TensorId value, float fa
                     const float weight = factor * run->loss_scale;
                     for (int64_t i = 0; i < count; ++i) {
                       const float seen = (x ? x[i] : 1.F) * weight;
-                      to[i] = run->accumulate ? fraction * to[i] + seen : seen;
+                      to[i] = shared || run->accumulate ? fraction * to[i] + seen : seen;
                     }
                   }};
   };

@@ -167,9 +167,6 @@ class Lowering {
     for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
     for (int p : params_of(n)) {
       tensors.params.push_back(params_[size_t(p)]);
-      // Forward writes statistics; layers after the first that share one add to it.
-      const bool statistic = graph_.params()[size_t(p)].kind == ParamKind::kStatistic;
-      params_[size_t(p)].gradient.add = params_[size_t(p)].gradient.add || statistic;
     }
     return tensors;
   }

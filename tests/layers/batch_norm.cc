@@ -145,6 +145,33 @@ TEST(BatchNorm, GathersWhileItUsesWhatIsStored) {
   }
 }
 
+// As in Caffe, whose layers update them one after another; one with use_global_stats has no part.
+TEST(BatchNorm, LayersThatShareStatisticsFoldThemInTurn) {
+  const std::string shared = " param { name: 'm' } param { name: 'v' } param { name: 'n' }";
+  const auto norm = [&](const std::string& name, const std::string& bottom,
+                        const std::string& fields) {
+    return layer("BatchNorm", "name: '" + name + "' bottom: '" + bottom + "' top: '" + name + "'",
+                 "batch_norm_param { moving_average_fraction: 0.5 " + fields + " }" + shared);
+  };
+  for (const bool fixed_first : {false, true}) {
+    const std::string net =
+        input("x", {4, 1}) +
+        layer("Input", "name: 'z' top: 'z'", "input_param { shape { dim: 4 dim: 1 } }") +
+        (fixed_first ? norm("fixed", "x", "use_global_stats: true") : norm("first", "x", "")) +
+        norm("second", "z", "");
+    auto built = TestNet::build(net, caffe::TRAIN);
+    ASSERT_TRUE(built.ok()) << built.status().message();
+    EXPECT_EQ((*built)->graph().params()[0].fraction, fixed_first ? 0.5F : 0.25F);
+    const std::string owner = fixed_first ? "fixed" : "first";
+    for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+      Figures got =
+          evaluate(net, {{"x", {1, 2, 3, 6}}, {"z", {5, 5, 7, 7}}}, caffe::TRAIN, *device);
+      EXPECT_FLOAT_EQ(got[owner + "[0] diff"][0], fixed_first ? 6 : 0.5F * 3 + 6);
+      EXPECT_FLOAT_EQ(got[owner + "[2] diff"][0], fixed_first ? 1 : 1.5F);
+    }
+  }
+}
+
 TEST(BatchNorm, Refusals) {
   EXPECT_THAT(refusal(batch_norm({5}, "")),
               AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("at least 2 axes")));
