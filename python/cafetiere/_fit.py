@@ -5,7 +5,7 @@ import json
 import os
 import pathlib
 
-from cafetiere import tables
+from cafetiere import _cores, tables
 from cafetiere._cells import check_columns
 from cafetiere._fit_summary import (
     Scored,
@@ -29,10 +29,6 @@ def _numbers(text):
 
 def _shares(text):
     return [float(share) for share in _names(text)]
-
-
-def _cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def add_fit(commands):
@@ -117,7 +113,7 @@ def _add_training(fit):
     fit.add_argument(
         "--threads",
         type=int,
-        default=_cores(),
+        default=_cores.available(),
         help="threads to compute with (default: all cores)",
     )
     fit.add_argument(

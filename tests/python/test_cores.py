@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cores that a process may use."""
 
+import argparse
 import os
 
 import pytest
 
-from cafetiere import _cores
+from cafetiere import _cores, _fit
 
 MACHINE = len(os.sched_getaffinity(0))
 
@@ -50,3 +51,10 @@ def test_no_more_than_the_affinity(tmp_path):
     quota = {"sys/fs/cgroup/cpu.max": "6400000 100000", "proc/self/cgroup": "0::/\n"}
     assert _cores.available(files(tmp_path, **quota)) == MACHINE
     assert _cores.available(tmp_path / "nowhere") == MACHINE
+
+
+def test_fit_takes_as_many_threads(monkeypatch):
+    monkeypatch.setattr(_cores, "available", lambda: 3)
+    parser = argparse.ArgumentParser()
+    _fit.add_fit(parser.add_subparsers())
+    assert parser.parse_args(["fit", "rows.csv", "--label", "y"]).threads == 3
