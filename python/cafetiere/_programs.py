@@ -29,6 +29,8 @@ def add_commands(commands):
 
 def train_net(given):
     """Trains as the solver says."""
+    if given.snapshot and given.weights:
+        raise ValueError("Give a snapshot to resume training or weights to finetune but not both.")
     solver = get_solver(given.solver)
     for path in (given.weights or "").split(","):
         if path:

@@ -70,6 +70,12 @@ def test_train_learns_through_the_layer(folder):
     assert again.returncode == 0, again.stderr
 
 
+def test_train_takes_weights_or_a_snapshot(folder):
+    ended = run(folder, "train", "--solver", "solver.prototxt", "--weights", "a", "--snapshot", "b")
+    assert ended.returncode == 1
+    assert "weights to finetune but not both" in ended.stderr
+
+
 def test_time_shows_every_layer(folder):
     ended = run(folder, "time", "--model", "net.prototxt", "--iterations", "2")
     assert ended.returncode == 0, ended.stderr
