@@ -9,6 +9,7 @@ Reads logs of ``cafetiere train`` and of Caffe. Writes ``OUTDIR/<log>.train`` an
 from __future__ import annotations
 
 import argparse
+import calendar
 import csv
 import datetime
 import math
@@ -20,11 +21,12 @@ from dataclasses import dataclass, field
 
 Row = dict[str, float]
 
-_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|-?inf)"
+_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 _PREFIX = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) ")
 _ITERATION = re.compile(r"Iteration (\d+)")
 _OUTPUT = re.compile(rf"(Train|Test) net output #\d+: (\S+) = {_NUMBER}")
 _RATE = re.compile(rf"lr = {_NUMBER}")
+_LEAP_YEAR = 2000
 
 
 @dataclass
@@ -85,17 +87,26 @@ class _Clock:
         stamp = _PREFIX.match(line)
         if not stamp:
             return None
+        month, day, *time = map(int, stamp.groups())
         try:
-            now = datetime.datetime(self._year, *map(int, stamp.groups()))
+            datetime.datetime(_LEAP_YEAR, month, day, *time)
         except ValueError:
             return None
-        if self._last and now.month < self._last.month:  # a new year
+        if self._last and month < self._last.month:  # a new year
             self._year += 1
-            now = now.replace(year=self._year)
-        self._last = now
+        if (month, day) == (2, 29) and not calendar.isleap(self._year):
+            self._go_back_to_leap_year()
+        now = self._last = datetime.datetime(self._year, month, day, *time)
         if self._start is None or ("Solving" in line and not self._solving):
             self._start, self._solving = now, "Solving" in line
         return (now - self._start).total_seconds()
+
+    def _go_back_to_leap_year(self) -> None:
+        """The log is of an earlier year than its file, which may be a copy."""
+        back = next(n for n in range(1, 9) if calendar.isleap(self._year - n))
+        self._year -= back
+        if self._start:
+            self._start = self._start.replace(year=self._start.year - back)
 
 
 def _fill_first_rate(rows: list[Row], train: list[Row]) -> None:

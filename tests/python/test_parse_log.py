@@ -21,7 +21,7 @@ I1231 23:59:52.500000 25210 solver.cpp:228] Iteration 0 (-3.6e-43 iter/s, 2s/100
 I1231 23:59:52.500000 25210 solver.cpp:244]     Train net output #0: loss = 2.4 (* 1 = 2.4 loss)
 I1231 23:59:52.500000 25210 sgd_solver.cpp:106] Iteration 0, lr = 0.01
 I0101 00:00:10.250000 25210 solver.cpp:228] Iteration 100 (5 iter/s, 20s/100 iters), loss = nan
-I0101 00:00:10.250000 25210 solver.cpp:244]     Train net output #0: loss = nan (* 1 = nan loss)
+I0101 00:00:10.250000 25210 solver.cpp:244]     Train net output #0: loss = -nan (* 1 = -nan loss)
 I0101 00:00:10.250000 25210 sgd_solver.cpp:106] Iteration 100, lr = 1e-05
 """.splitlines()
 
@@ -35,6 +35,21 @@ def test_reads_what_caffe_writes_over_the_turn_of_a_year():
     assert first == {"NumIters": 0, "Seconds": 2.5, "LearningRate": 0.01, "loss": 2.4}
     assert second["Seconds"] == 20.25 and second["LearningRate"] == 1e-05
     assert math.isnan(second["loss"])
+
+
+def test_a_leap_day_is_one_whatever_year_the_file_is_of():
+    lines = [
+        "I0228 23:59:50.000000 1 solver.cpp:280] Solving LeNet",
+        "I0229 00:00:10.000000 1 solver.cpp:228] Iteration 5 (1 iter/s), loss = 1",
+        "I0229 00:00:10.000000 1 solver.cpp:244]     Train net output #0: loss = 1",
+        "I0301 00:00:10.000000 1 solver.cpp:228] Iteration 6 (1 iter/s), loss = 1",
+        "I0301 00:00:10.000000 1 solver.cpp:244]     Train net output #0: loss = 1",
+        "I0230 00:00:10.000000 1 solver.cpp:244]     Train net output #0: loss = 3",
+    ]
+    for year in (2024, 2025, 2026):
+        log = parse_log.parse_lines(lines, year)
+        assert [row["Seconds"] for row in log.train] == [20, 86420]
+        assert [row["loss"] for row in log.train] == [1, 1]
 
 
 def test_a_log_without_a_training_gives_empty_tables(tmp_path):
