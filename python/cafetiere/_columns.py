@@ -10,7 +10,8 @@ def columns_of(table):
     """The columns of a table: lists of cells by name, with None where a cell is missing.
 
     table: columns by name, a structured array of NumPy, a DataFrame of pandas, or what has Arrow's
-    C data interface (PyArrow, Polars, DuckDB). A column is a list, an array or a Series.
+    C data interface (PyArrow, Polars, DuckDB). A column is a list, an array or a Series; bytes in
+    arrays of NumPy are texts in UTF-8, and what is masked is missing.
     """
     columns = {name: _cells(name, cells) for name, cells in _by_name(table).items()}
     counts = {name: len(cells) for name, cells in columns.items()}
@@ -25,13 +26,15 @@ def _by_name(table):
         return table
     if isinstance(table, np.ndarray) and table.dtype.names:
         return {name: table[name] for name in table.dtype.names}
-    if _is_pandas(table):
+    if is_pandas(table):
         check_names(table.columns)
         return {name: table[name] for name in table.columns}
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow  # only who has such a table needs it
 
-        return pyarrow.table(table).to_pydict()
+        table = pyarrow.table(table)
+        check_names(table.column_names)
+        return table.to_pydict()
     hint = ", as tables.read(path) does" if isinstance(table, str) else ""
     raise TypeError(f"a {type(table).__name__} is no table: give columns by name{hint}")
 
@@ -41,14 +44,31 @@ def _cells(name, cells):
         raise TypeError(f"the column {name!r} has no text as its name: rename it")
     if isinstance(cells, (str, bytes)) or not hasattr(cells, "__len__"):
         raise TypeError(f"column {name!r} is a {type(cells).__name__}: give a list of its cells")
-    if _is_pandas(cells):
+    if is_pandas(cells):
         return [None if gap else cell for cell, gap in zip(cells, cells.isna())]
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "mM":
         # Days become dates, all else times, in which Python knows no nanoseconds.
         unit = np.datetime_data(cells.dtype)[0]
         return cells.astype(f"{cells.dtype.kind}8[{'D' if unit == 'D' else 'us'}]").tolist()
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "S":
+        cells = _decoded(name, cells)
+    if isinstance(cells, np.ma.MaskedArray) and cells.ndim == 1:
+        return cells.tolist()  # None where masked
     return cells
 
 
-def _is_pandas(what):
+def _decoded(name, cells):
+    """Texts of NumPy's type S, as genfromtxt reads them."""
+    try:
+        texts = np.char.decode(np.ma.getdata(cells), "utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"column {name!r} has the type {cells.dtype}, which is read as text, and is not UTF-8 "
+            f"({error}): decode it, or give images as a list of bytes"
+        ) from error
+    return np.ma.array(texts, mask=np.ma.getmask(cells)) if np.ma.isMA(cells) else texts
+
+
+def is_pandas(what):
+    """Whether it is a DataFrame or a Series."""
     return type(what).__module__.partition(".")[0] == "pandas"

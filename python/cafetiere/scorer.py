@@ -9,6 +9,7 @@ import pathlib
 import numpy as np
 
 from cafetiere import _arrow
+from cafetiere._columns import is_pandas
 from cafetiere._library import Handle, call, call_for_json
 
 
@@ -54,7 +55,7 @@ class Scorer:
         Polars, DuckDB), whose column of lists `column` names. Arrow's memory, and arrays of float32
         whose rows lie one after another, are read where they lie; others are converted first.
         """
-        if _is_pandas(table):
+        if is_pandas(table):
             return self._of_array(_pandas_rows(table, column))
         if _arrow.is_arrow(table):
             scores = [self._of_array(rows) for rows in _arrow.blocks(table, column)]
@@ -90,10 +91,6 @@ def _pointers(array):
 
 def _numbers(number):
     return (ctypes.c_uint64 * 1)(number)
-
-
-def _is_pandas(table):
-    return type(table).__module__.partition(".")[0] == "pandas"
 
 
 def _pandas_rows(table, column):

@@ -2,6 +2,7 @@
 """A table has the same columns in each of the forms that Python has for it."""
 
 import datetime
+import io
 
 import numpy as np
 import pandas
@@ -52,6 +53,20 @@ def test_all_forms_give_the_same_weights():
     assert model.types == {"age": "f64", "city": "string", "day": "i32", "time": "i64"}
 
 
+def test_bytes_are_texts_and_what_is_masked_is_missing():
+    read = np.genfromtxt(
+        io.BytesIO("a,b\n1,é\n,y\n3,\n".encode()), delimiter=",", names=True, dtype="f8,S9",
+        usemask=True, encoding="bytes",
+    )  # fmt: skip
+    expected = {"a": [1.0, None, 3.0], "b": ["é", "y", None]}
+    columns = tables.columns_of(read)
+    assert {name: list(cells) for name, cells in columns.items()} == expected
+    assert list(tables.columns_of({"b": np.array(["é".encode(), b"y"])})["b"]) == ["é", "y"]
+    assert {name: tables.type_of(cells) for name, cells in columns.items()} == {
+        "a": "f64", "b": "string",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
@@ -65,6 +80,8 @@ def test_all_forms_give_the_same_weights():
         ({"x": np.array([1, 2], "m8[s]"), "y": ["a", "b"]}, ValueError, "a timedelta is no text"),
         ({"x": np.ones((2, 3, 3)), "y": ["a", "b"]}, ValueError, "'x', row 0: .* must be uint8"),
         (pandas.DataFrame([[1, 2], [3, 4]], columns=["x", "x"]), ValueError, "two columns are"),
+        (pyarrow.table([[1, 2], [3, 4]], names=["x", "x"]), ValueError, "two columns are"),
+        ({"x": np.array([b"\xff"]), "y": ["a"]}, ValueError, "'x' has the type .S1, .* list of"),
     ],
 )
 def test_what_is_no_table_of_cells_is_refused(table, error, said):
