@@ -11,7 +11,7 @@ from cafetiere._fit_summary import (
     Scored,
     folder_lines,
     is_class,
-    is_gap,
+    is_empty,
     table_line,
     training_lines,
 )
@@ -186,7 +186,7 @@ def _check_targets(given, columns):
     if not label:
         raise ValueError(f"{given.table}: there are no rows below the header")
     for name in filter(None, (given.label, given.weight)):
-        gaps = [place for place, cell in enumerate(columns[name]) if is_gap(cell)]
+        gaps = [place for place, cell in enumerate(columns[name]) if is_empty(cell)]
         if gaps:
             raise ValueError(
                 f'{given.table}: column "{name}" is empty in {len(gaps)} of {len(label)} rows, '

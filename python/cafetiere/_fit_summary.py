@@ -22,8 +22,8 @@ _KINDS = {
 }
 
 
-def is_gap(cell):
-    """Whether a cell is missing, as a CSV or Parquet has it."""
+def is_empty(cell):
+    """Whether a cell is missing or, as Parquet may have it, a text of no letters."""
     return _cells.is_gap(cell) or (isinstance(cell, str) and not cell)
 
 
@@ -51,7 +51,7 @@ def table_line(given, columns, features):
         for name in features
     ]
     kinds = [_counted(types.count(kind), *_KINDS[kind]) for kind in _KINDS if kind in types]
-    gaps = sum(is_gap(cell) for name in features for cell in columns[name])
+    gaps = sum(is_empty(cell) for name in features for cell in columns[name])
     return (
         f"{given.table}: {_counted(len(label), 'row', 'rows')}; learning {given.label} ({learned}) "
         f"from {_counted(len(features), 'column', 'columns')}: {', '.join(kinds)}; "

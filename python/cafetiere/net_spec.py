@@ -195,7 +195,7 @@ class Layers:
     """
 
     def __getattr__(self, type_name):
-        """What a type's layers are made with, or its constants."""
+        """The function that makes layers of this type."""
         if type_name.startswith("__"):
             raise AttributeError(type_name)
 
@@ -220,7 +220,7 @@ class Parameters:
     """`params.Pooling.MAX`: the enum values of the layer types' parameters."""
 
     def __getattr__(self, type_name):
-        """What a type's layers are made with, or its constants."""
+        """The constants of this type of layers."""
         if type_name.startswith("__"):
             raise AttributeError(type_name)
         return _Constants(type_name)
