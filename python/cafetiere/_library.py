@@ -129,7 +129,7 @@ def library():
 
 
 def _declare(lib):
-    """Tells ctypes the types of all functions whose arguments are not plain pointers."""
+    """Tells ctypes the types of what the package calls; it would cut sizes to an int."""
     handle, text, i32, i64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64
     out, blob, host = (
         ctypes.POINTER(handle),
@@ -137,6 +137,7 @@ def _declare(lib):
         ctypes.POINTER(HostStruct),
     )
     floats, none = ctypes.c_void_p, None
+    u64, size = ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)
     signatures = {
         "cft_free": (none, [handle]),
         "cft_net_create": (i32, [text, host, out]),
@@ -164,26 +165,31 @@ def _declare(lib):
         "cft_solver_snapshot": (i32, [handle]),
         "cft_solver_restore": (i32, [handle, text]),
         "cft_solver_destroy": (none, [handle]),
-        "cft_predictor_create": (i32, [text, handle, ctypes.c_uint64, out]),
+        "cft_predictor_create": (i32, [text, handle, u64, out]),
         "cft_predictor_describe": (i32, [handle, out]),
         "cft_predictor_floats": (i32, [handle, i64, *[handle] * 2, i32, *[handle] * 2, i32]),
-        "cft_predictor_run": (i32, [handle, i64, text, ctypes.c_uint64, out]),
+        "cft_predictor_run": (i32, [handle, i64, text, u64, out]),
         "cft_predictor_destroy": (none, [handle]),
         "cft_describe": (i32, [text, out]),
         "cft_rows_create": (i32, [text, out]),
-        "cft_rows_append": (i32, [handle, i64, text, ctypes.c_uint64]),
+        "cft_rows_append": (i32, [handle, i64, text, u64]),
         "cft_rows_destroy": (none, [handle]),
         "cft_table_create": (i32, [text, out]),
-        "cft_table_add": (i32, [handle, i64, text, ctypes.c_uint64]),
+        "cft_table_add": (i32, [handle, i64, text, u64]),
         "cft_table_net": (i32, [handle, text, out]),
         "cft_table_destroy": (none, [handle]),
         "cft_trainer_create": (i32, [text, handle, out]),
+        "cft_trainer_restore": (i32, [handle, handle, u64, handle, u64]),
+        "cft_trainer_validation": (i32, [handle, handle]),
         "cft_trainer_run": (i32, [handle] * 3),
         "cft_trainer_result": (i32, [handle, out]),
-        "cft_trainer_model": (i32, [handle, out, ctypes.POINTER(ctypes.c_uint64)]),
+        "cft_trainer_model": (i32, [handle, out, size]),
         "cft_trainer_destroy": (none, [handle]),
-        "cft_schema": (i32, [out, ctypes.POINTER(ctypes.c_uint64)]),
+        "cft_schema": (i32, [out, size]),
         "cft_layer_types": (i32, [out]),
+        "cft_onnx_export": (i32, [text, handle, u64, out, size]),
+        "cft_onnx_import": (i32, [handle, u64, i64, out, out, size]),
+        "cft_report": (i32, [text, text, out]),
         "cft_last_error": (text, []),
     }
     for name, (result, arguments) in signatures.items():
@@ -221,7 +227,7 @@ def call(name, *arguments):
     lib = library()
     code = getattr(lib, name)(*arguments)
     if code:
-        raise Error(lib.cft_last_error().decode(), code)
+        raise Error(lib.cft_last_error().decode(errors="replace"), code)
 
 
 def call_for_text(name, *arguments):
