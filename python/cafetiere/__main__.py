@@ -54,23 +54,37 @@ def _arguments():
     return parser.parse_args(), programs
 
 
-def _each_number(model, values):
+def _each_number(model, columns):
     """The columns of all that the net computes."""
+    values = model.scores(columns).T.tolist()
+    if model.quantiles:
+        return zip((f"quantile_{share:g}" for share in model.quantiles), values)
     if model.labels:
         return zip((f"probability_{label}" for label in model.labels), values)
     return ((f"{model.output}_{place}", cells) for place, cells in enumerate(values))
+
+
+def _predicted(model, columns, all_numbers):
+    """The columns that are added to a table."""
+    predicted, shares = model.predict(columns)
+    added = {}
+    if model.has_several_labels:
+        added["prediction"] = [" ".join(map(str, places)) for places in predicted]
+    elif not model.has_several_numbers:
+        added["prediction"] = predicted
+        if model.labels:
+            added["probability"] = shares
+    several = model.has_several_labels or model.has_several_numbers
+    if all_numbers or several or model.quantiles:
+        added.update(_each_number(model, columns))
+    return added
 
 
 def _predict(given):
     model = tables.TableModel.load(given.model)
     model.threads = given.threads
     columns = tables.read(given.table)
-    predicted, shares = model.predict(columns)
-    added = {"prediction": predicted, **({} if shares is None else {"probability": shares})}
-    quantiles = [f"quantile_{share:g}" for share in model.quantiles]
-    added.update(zip(quantiles, model.predict_quantiles(columns)))
-    if given.all and not quantiles:
-        added.update(_each_number(model, model.scores(columns).T.astype(float).tolist()))
+    added = _predicted(model, columns, given.all)
     for name in added:
         if name in columns:
             raise ValueError(f"the table has a column {name!r} already; rename it")

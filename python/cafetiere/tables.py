@@ -7,9 +7,9 @@ import pathlib
 
 import numpy as np
 
+from cafetiere import _saved_table
 from cafetiere._cells import (
     KINDS,
-    TYPES,
     check_columns,
     class_name,
     encoded,
@@ -89,37 +89,60 @@ class TableModel:
     """A net that reads rows of a table as they are.
 
     net: its prototxt; weights: a caffemodel's bytes; types: of the columns to learn from, by name;
-    quantiles: what it predicts, if it learned any; threads: those that predict.
+    label: the column it predicts, or a list of them; quantiles: what it predicts, if it learned
+    any; thresholds: by which the probabilities of classes are divided before the largest is taken,
+    or above which each of several labels holds, if there are any; threads: those that predict.
     """
 
-    def __init__(self, net, weights, types, label, quantiles=()):
+    def __init__(self, net, weights, types, label, quantiles=(), thresholds=()):
         self.net, self.weights, self.types, self.label = net, weights, types, label
-        self.quantiles, self.threads = list(quantiles), 1
+        self.quantiles, self.thresholds, self.threads = list(quantiles), list(thresholds), 1
         described = json.dumps({"net": net + _PREDICT, "phase": "TEST"}).encode()
-        tops = call_for_json("cft_describe", described)["data_layer"]["tops"]
-        told = next(top for top in tops if top["name"] == "label")
-        self.labels = told.get("values", [])
-        self.has_several_labels = told["kind"] == "FLAGS"
+        told = call_for_json("cft_describe", described)
+        label = next(top for top in told["data_layer"]["tops"] if top["name"] == "label")
+        self.labels = label.get("values", [])
+        self.has_several_labels = label["kind"] == "FLAGS"
         self.output = "probability" if 'top: "probability"' in net else "prediction"
+        width = next(blob["shape"][1] for blob in told["blobs"] if blob["name"] == self.output)
+        self.has_several_numbers = self.output == "prediction" and width > 1 and not self.quantiles
 
     def predict(self, table):
         """The predictions for a table: labels as texts and their probabilities, or numbers.
 
-        Of quantiles the numbers are those of the one nearest to 0.5, see predict_quantiles(). Of
-        several labels of a row they are the places of those that hold, and the probability of each.
+        By thresholds the label is the one with the largest probability / threshold. Of quantiles
+        the numbers are those of the one nearest to 0.5, see predict_quantiles(). Of several labels
+        of a row they are the places of those whose probability is above their threshold, or 0.5
+        without thresholds, and the probability of each; of several numbers a list of all.
         """
         values = self.scores(table)
+        if self.thresholds and len(self.thresholds) != values.shape[1]:
+            raise ValueError(
+                f"the model has {len(self.thresholds)} thresholds for {values.shape[1]} classes or "
+                "labels"
+            )
         if self.has_several_labels:
-            return [np.flatnonzero(row > 0.5).tolist() for row in values], values.tolist()
-        if not self.labels:
-            best = np.argmin(np.abs(np.array(self.quantiles or [0.5]) - 0.5))
-            return values[:, best].astype(float).tolist(), None
-        best = values.argmax(axis=1)
-        return [self.labels[place] for place in best], values[np.arange(len(best)), best].tolist()
+            held = values > np.array(self.thresholds or [0.5])
+            return [np.flatnonzero(row).tolist() for row in held], values.tolist()
+        if self.labels:
+            best = self._shares(values).argmax(axis=1)
+            shares = values[np.arange(len(best)), best].tolist()
+            return [self.labels[place] for place in best], shares
+        if self.has_several_numbers:
+            return values.tolist(), None
+        best = np.argmin(np.abs(np.array(self.quantiles or [0.5]) - 0.5))
+        return values[:, best].tolist(), None
+
+    def _shares(self, values):
+        """Probabilities of classes by their thresholds; by 0 infinite, as Spark ML has it."""
+        values = values.astype(float)
+        if not self.thresholds:
+            return values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(values > 0, values / self.thresholds, values)
 
     def predict_quantiles(self, table):
         """For each of the quantiles the numbers predicted for a table."""
-        return self.scores(table).T.astype(float).tolist() if self.quantiles else []
+        return self.scores(table).T.tolist() if self.quantiles else []
 
     def scores(self, table):
         """What the net computes: an array of the labels' probabilities, or of numbers, a row.
@@ -146,53 +169,37 @@ class TableModel:
         return values
 
     def export_onnx(self, path):
-        """Writes the model as an ONNX file whose inputs are the columns, as they are."""
-        options = json.dumps({"net": self.net + _PREDICT}).encode()
+        """Writes the model as an ONNX file whose inputs are the columns, as they are.
+
+        Thresholds decide which class is "predictedLabel"; several labels have probabilities alone.
+        """
+        options = {"net": self.net + _PREDICT, "thresholds": self.thresholds if self.labels else []}
+        options = json.dumps(options).encode()
         file = call_for_bytes("cft_onnx_export", options, self.weights, len(self.weights))
         pathlib.Path(path).write_bytes(file)
 
     def save(self, folder):
-        """Writes net.prototxt, model.caffemodel and table.json into a folder."""
-        folder = pathlib.Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "net.prototxt").write_text(self.net, encoding="utf-8")
-        (folder / "model.caffemodel").write_bytes(self.weights)
+        """Writes net.prototxt, model.caffemodel and table.json into a folder.
+
+        If one of them cannot be written, a model that was there stays as it was.
+        """
         told = {"types": self.types, "label": self.label, "quantiles": self.quantiles}
-        (folder / "table.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        if self.thresholds:
+            told["thresholds"] = self.thresholds
+        files = {
+            "net.prototxt": self.net.encode(),
+            "model.caffemodel": self.weights,
+            "table.json": json.dumps(told, indent=1).encode(),
+        }
+        _saved_table.write(folder, files)
 
     @classmethod
     def load(cls, folder):
-        """Reads what save() wrote, or Spark: a model of cafetiere.spark.ml in a local folder."""
-        folder = pathlib.Path(folder)
-        if (folder / "net" / "metadata").is_dir():
-            return cls._of_spark(folder / "net")
-        if not (folder / "table.json").exists():
-            raise FileNotFoundError(f"there is no model of a table in {folder}")
-        told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
-        net = (folder / "net.prototxt").read_text(encoding="utf-8")
-        weights = (folder / "model.caffemodel").read_bytes()
-        return cls(net, weights, told["types"], told["label"], told.get("quantiles", ()))
+        """Reads what save() wrote, or Spark: a model of cafetiere.spark.ml in a local folder.
 
-    @classmethod
-    def _of_spark(cls, folder):
-        from google.protobuf import text_format  # only who has such a model needs it
-
-        from cafetiere.proto import caffe_pb2
-
-        metadata = next((folder / "metadata").glob("part-*")).read_text(encoding="utf-8")
-        params = json.loads(metadata)
-        label = params["paramMap"].get("labelCol", params["defaultParamMap"].get("labelCol"))
-        parsed = text_format.Parse(params["paramMap"]["net"], caffe_pb2.NetParameter())
-        parsed.ClearField("state")  # predict() gives its own
-        types = {}
-        for layer in parsed.layer:
-            for top in layer.table_data_param.top:
-                for column in () if top.target else top.column:
-                    kind = type(column).Kind.Name(column.kind)
-                    several = kind == "CATEGORY" and column.size > 1
-                    types[column.name] = "texts" if several else TYPES.get(kind, "string")
-        weights = (folder / "data" / "model.caffemodel").read_bytes()
-        return cls(text_format.MessageToString(parsed), weights, types, label)
+        Of a model with a net for each key (groupCol), save that of a key, modelOf(key).
+        """
+        return cls(**_saved_table.read(folder))
 
 
 def _sizes(columns, types, image_size):

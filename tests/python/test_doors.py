@@ -18,7 +18,7 @@ import pyarrow
 import pytest
 
 from cafetiere import _library, tables
-from cafetiere.spark.ml import CaffeClassifier
+from cafetiere.spark.ml import CaffeClassifier, CaffeRegressor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
@@ -216,6 +216,97 @@ def test_the_program_prints_what_python_does(tmp_path):
         program = subprocess.run([PROGRAM, *arguments], capture_output=True, check=True)
         assert program.stdout == python.stdout
         assert (b",probability_0,probability_1,probability_2\n" in program.stdout) == bool(flags)
+
+
+def numbers(model, row):
+    return row.prediction, None
+
+
+def all_numbers(model, row):
+    return row.prediction.toArray().tolist(), None
+
+
+def a_class(model, row):
+    return row.predictedLabel, row.probability[model.labels.index(row.predictedLabel)]
+
+
+def several_labels(model, row):
+    return [int(place) for place in row.predictedLabel], row.probability.toArray().tolist()
+
+
+QUANTILES = {"labelCol": "spent", "loss": "quantile", "quantiles": [0.1, 0.5, 0.9]}
+CLASSES = {"labelCol": "kind", "thresholds": [0.95, 0.0, 0.05]}
+LABELS = {"labelCol": "both", "thresholds": [0.2, 0.6]}
+NUMBERS = {"labelCols": ["spent", "nights"]}
+
+
+@pytest.mark.parametrize(
+    ("learner", "params", "said", "head"),
+    [
+        (CaffeRegressor, QUANTILES, numbers, "prediction,quantile_0.1,quantile_0.5,quantile_0.9"),
+        (CaffeRegressor, NUMBERS, all_numbers, "prediction_0,prediction_1"),
+        (CaffeClassifier, CLASSES, a_class, "prediction,probability"),
+        (CaffeClassifier, LABELS, several_labels, "prediction,probability_0,probability_1"),
+        (
+            CaffeClassifier,
+            {"labelCol": "both"},
+            several_labels,
+            "prediction,probability_0,probability_1",
+        ),
+    ],
+)
+def test_what_spark_saved_predicts_the_same_without_spark(
+    learner, params, said, head, spark, tmp_path
+):
+    table = spark.range(600).selectExpr(
+        "id", "id % 31 a", "concat('city ', id % 7) city", "id % 31 * 2.5 spent", "id % 5 nights",
+        "id % 3 kind", "array(int(id % 31 < 9), int(id % 7 > 3)) both",
+    )  # fmt: skip
+    learned = learner(
+        featuresCols=["a", "city"], idCol="id", numWorkers=1, maxEpochs=2, **params
+    ).fit(table)
+    learned.write().overwrite().save(str(tmp_path / "model"))
+    rows = learned.transform(table).orderBy("id").collect()
+    columns = {name: [row[name] for row in rows] for name in ("a", "city")}
+    model = tables.TableModel.load(tmp_path / "model")
+    predicted, shares = model.predict(columns)
+    for number, row in enumerate(rows):
+        share = None if shares is None else shares[number]
+        assert (predicted[number], share) == said(model, row)
+    if model.quantiles:
+        of_rows = list(zip(*model.predict_quantiles(columns), strict=True))
+        assert of_rows == [tuple(row.quantiles.toArray()) for row in rows]
+    model.save(tmp_path / "plain")
+    same = tables.TableModel.load(tmp_path / "plain")
+    assert (same.predict(columns), same.label) == ((predicted, shares), model.label)
+    printed_the_same(tmp_path, columns, f"a,city,{head}")
+    large = tmp_path / "model/net/data/model.caffemodel"  # as Spark writes it beyond 2 GiB
+    whole = large.read_bytes()
+    hdf5 = _library.call_for_bytes("cft_weights_hdf5", whole, len(whole))
+    large.with_name("model.caffemodel.h5").write_bytes(hdf5)
+    large.unlink()
+    assert tables.TableModel.load(tmp_path / "model").predict(columns) == (predicted, shares)
+
+
+def printed_the_same(folder, columns, head):
+    """By Python, and by the program if it has been built, of what Spark and Python saved."""
+    with open(folder / "rows.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(zip(*columns.values(), strict=True))
+    commands = [[sys.executable, "-m", "cafetiere"], *([[PROGRAM]] if PROGRAM else [])]
+    for flags in ([], ["--all"]):
+        arguments = [["predict", folder / name, folder / "rows.csv"] for name in ("model", "plain")]
+        printed = {
+            subprocess.run(
+                [*command, *given, *flags], cwd=ROOT / "python", capture_output=True, check=True
+            ).stdout
+            for command in commands
+            for given in arguments
+        }
+        assert len(printed) == 1
+        first = printed.pop().decode().partition("\n")[0]
+        assert first.startswith(head) if flags else first == head
 
 
 @pytest.mark.parametrize(

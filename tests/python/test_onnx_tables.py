@@ -106,6 +106,17 @@ def test_raw_rows_give_the_same_classes(members, tmp_path):
     assert np.abs(scorer.run(["probability"], one)[0] - shares[:1]).max() < 1e-6
 
 
+def test_thresholds_decide_about_classes(tmp_path):
+    columns = table(1)
+    learned, _ = tables.fit(columns, "buys", features=["age", "city"], epochs=2)
+    plain, _ = learned.predict(columns)
+    learned.thresholds = [0.9, 0.1]
+    learned.export_onnx(tmp_path / "model.onnx")
+    scorer = session(tmp_path / "model.onnx")
+    labels = scorer.run(["predictedLabel"], inputs(scorer, columns))[0].tolist()
+    assert labels == learned.predict(columns)[0] != plain
+
+
 def test_raw_rows_give_the_same_numbers(tmp_path):
     columns = table(1)
     names = ["age", "since", "at"]

@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 
@@ -144,6 +145,52 @@ def test_early_stopping_weights_and_losses(halves, tmp_path):
     assert even.predict(columns) == tables.fit(columns, "buys", epochs=1)[0].predict(columns)
     heavy = tables.fit(columns, "buys", features=["age"], epochs=3, class_weights="yes=50")[0]
     assert heavy.predict(columns)[0].count("yes") > 0.9 * len(columns["age"])
+
+
+def three_classes():
+    columns = {"x": [row % 7 for row in range(90)], "y": ["abc"[row % 3] for row in range(90)]}
+    return tables.fit(columns, "y", epochs=1)[0], columns
+
+
+def test_thresholds_divide_and_are_saved(tmp_path):
+    model, columns = three_classes()
+    model.save(tmp_path)
+    assert "thresholds" not in (tmp_path / "table.json").read_text()
+    scores = model.scores(columns)
+    for thresholds in ([0.8, 0.1, 0.3], [1, 0, 1]):
+        model.thresholds = thresholds
+        model.save(tmp_path)
+        predicted, shares = tables.TableModel.load(tmp_path).predict(columns)
+        for row, label, share in zip(scores.astype(float), predicted, shares, strict=True):
+            parts = [p / t if t else np.inf for p, t in zip(row, thresholds, strict=True)]
+            assert label == "abc"[np.argmax(parts)]
+            assert share == row["abc".index(label)]
+    assert set(predicted) == {"b"}
+    model.thresholds = [1, 2]
+    with pytest.raises(ValueError, match="the model has 2 thresholds for 3 classes or labels"):
+        model.predict(columns)
+
+
+def test_a_model_stays_whole_where_another_cannot_be_written(tmp_path):
+    model, columns = three_classes()
+    model.save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    other = tables.fit(columns, "y", layers=[300], epochs=1)[0]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(other.weights) - 1, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            other.save(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_model_of_keys_says_what_to_save(tmp_path):
+    (tmp_path / "nets").mkdir()
+    assert f"the model in {tmp_path} has a net for each key: save that of a key" in run(
+        "predict", tmp_path, VISITORS, code=1
+    )
 
 
 def pictures(rows, size=8):

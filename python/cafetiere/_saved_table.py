@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of tables in folders, as TableModel.save() or Spark writes them."""
+
+import json
+import os
+import pathlib
+import tempfile
+
+from cafetiere._cells import TYPES
+
+
+def read(folder):
+    """The arguments of the TableModel in a folder."""
+    folder = pathlib.Path(folder)
+    if (folder / "net" / "metadata").is_dir():
+        return _read_of_spark(folder)
+    if (folder / "nets").is_dir():
+        raise ValueError(
+            f"the model in {folder} has a net for each key: save that of a key, modelOf(key)"
+        )
+    if not (folder / "table.json").exists():
+        raise FileNotFoundError(f"there is no model of a table in {folder}")
+    told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    return {
+        "net": (folder / "net.prototxt").read_text(encoding="utf-8"),
+        "weights": (folder / "model.caffemodel").read_bytes(),
+        "types": told["types"],
+        "label": told["label"],
+        "quantiles": told.get("quantiles", ()),
+        "thresholds": told.get("thresholds", ()),
+    }
+
+
+def _params(folder):
+    """The params that Spark saved: those that were set, and the defaults of the others."""
+    told = json.loads(next((folder / "metadata").glob("part-*")).read_text(encoding="utf-8"))
+    return {**told.get("defaultParamMap", {}), **told.get("paramMap", {})}
+
+
+def _read_of_spark(folder):
+    """A classifier or regressor in a folder, whose net is a model of its own within."""
+    from google.protobuf import text_format  # only who has such a model needs it
+
+    from cafetiere.proto import caffe_pb2
+
+    params = _params(folder)
+    net = text_format.Parse(_params(folder / "net")["net"], caffe_pb2.NetParameter())
+    net.ClearField("state")  # predict() gives its own
+    types, labels = {}, []
+    for layer in net.layer:
+        for name, top in zip(layer.top, layer.table_data_param.top):
+            if name == "label":
+                labels = [column.name for column in top.column]
+            for column in () if top.target else top.column:
+                kind = type(column).Kind.Name(column.kind)
+                several = kind == "CATEGORY" and column.size > 1
+                types[column.name] = "texts" if several else TYPES.get(kind, "string")
+    weights = folder / "net" / "data" / "model.caffemodel"
+    if not weights.exists():
+        weights = weights.with_name("model.caffemodel.h5")  # where it is large
+    return {
+        "net": text_format.MessageToString(net),
+        "weights": weights.read_bytes(),  # of either form
+        "types": types,
+        "label": labels[0] if len(labels) == 1 else labels,
+        "quantiles": params.get("quantiles", ()),
+        "thresholds": params.get("thresholds", ()),
+    }
+
+
+def write(folder, files):
+    """Writes files, bytes by name, into a folder: all, or none where one cannot be written."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as new:
+        for name, content in files.items():
+            (pathlib.Path(new) / name).write_bytes(content)
+        for name in files:
+            os.replace(pathlib.Path(new) / name, folder / name)
