@@ -67,6 +67,17 @@ def test_the_nets_of_keys_are_logged_as_a_table(spark):
     assert not (files / "model").exists()
 
 
+def test_a_run_that_was_begun_ends_where_logging_fails(spark):
+    table = spark.range(200).selectExpr("id % 7 AS a", "id % 2 AS label")
+    learner = CaffeClassifier(featuresCols=["a"], maxEpochs=1, numWorkers=1)
+    model = learner.fit(table)
+    with pytest.raises(FileExistsError):
+        log_fit(learner, model, folder=".")
+    assert mlflow.active_run() is None
+    (run,) = mlflow.search_runs(output_format="list")
+    assert run.info.status == "FAILED"
+
+
 def test_a_run_is_begun_where_there_is_none(spark):
     table = spark.range(200).selectExpr("id % 7 AS a", "id % 2 AS label")
     learner = CaffeClassifier(featuresCols=["a"], maxEpochs=1, numWorkers=1)

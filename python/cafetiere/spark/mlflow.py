@@ -10,6 +10,7 @@
 Needs the package mlflow or mlflow-skinny, which the wheel does not bring.
 """
 
+import contextlib
 import csv
 import json
 import pathlib
@@ -39,10 +40,15 @@ def log_fit(estimator, model, folder: str = "model"):
     in a file of a cluster (``weightsFile``) are named by a tag instead. Of the nets of keys
     (``groupCol``) there is ``keys.csv``: rows, loss or error of each. Their weights are not logged.
     """
+    with contextlib.ExitStack() as ends:  # a run that begins here, as failed where logging fails
+        run = mlflow.active_run() or ends.enter_context(mlflow.start_run())
+        _log(run.info.run_id, estimator, model, folder)
+    return model
+
+
+def _log(run_id: str, estimator, model, folder: str) -> None:
     summary, course = model.summary, model.summary.course
-    owns = mlflow.active_run() is None
-    run = mlflow.active_run() or mlflow.start_run()
-    client, run_id = mlflow.MlflowClient(), run.info.run_id
+    client = mlflow.MlflowClient()
     params = _params(estimator)
     for first in range(0, len(params), _MOST_PARAMS):
         client.log_batch(run_id, params=params[first : first + _MOST_PARAMS])
@@ -62,9 +68,6 @@ def log_fit(estimator, model, folder: str = "model"):
         client.log_artifacts(run_id, place)
     tags = [RunTag(f"cafetiere.{name}", value) for name, value in tags.items() if value]
     client.log_batch(run_id, tags=tags)
-    if owns:
-        mlflow.end_run()
-    return model
 
 
 def _params(estimator) -> list:
@@ -104,7 +107,7 @@ def _metrics(summary, events: list) -> list:
     return metrics + [
         Metric(name, float(n), int(now * 1000), summary.steps)
         for name, n in end.items()
-        if name not in _NOT_PARAMS | {"loss"} and isinstance(n, int | float)
+        if name not in _NOT_PARAMS | {"loss"} and isinstance(n, (int, float))
     ]
 
 
