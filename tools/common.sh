@@ -51,7 +51,7 @@ use_class_archive() {
       say "there is no archive (see $log): JVMs start more slowly"
     fi
   fi
-  export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS:-} -XX:SharedArchiveFile=$archive -Xlog:cds=off -Xlog:cds+dynamic=off"
+  export JDK_JAVA_OPTIONS="${JDK_JAVA_OPTIONS:-} -XX:SharedArchiveFile=\"$archive\" -Xlog:cds=off -Xlog:cds+dynamic=off"
 }
 
 # A JDK 17 wherever the distribution puts it: other JDKs may come first in PATH.
