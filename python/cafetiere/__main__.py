@@ -37,7 +37,7 @@ def _arguments():
     commands = parser.add_subparsers(dest="command", required=True)
     _fit.add_fit(commands)
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
-    predict.add_argument("model", help="the folder that fit wrote")
+    predict.add_argument("model", help="folder of a model, written by fit or by Spark")
     predict.add_argument("table", help="a CSV or Parquet file, or a folder of Parquet files")
     predict.add_argument(
         "--all", action="store_true", help="also all numbers of a row, such as each class's chance"
@@ -48,7 +48,7 @@ def _arguments():
     onnx = commands.add_parser(
         "export_onnx", help="writes a model as ONNX, with the columns as its inputs"
     )
-    onnx.add_argument("model", help="the folder that fit wrote")
+    onnx.add_argument("model", help="folder of a model, written by fit or by Spark")
     onnx.add_argument("output", help="the .onnx file to write")
     programs = _programs.add_commands(commands)
     return parser.parse_args(), programs
