@@ -449,7 +449,8 @@ def test_time_shows_steps_beside_the_machine(trained):
     table = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
     assert re.search(r"^conv forward +\S.* f32 .* (compute|L2|L3|memory)$", table, re.M)
     assert max(map(len, table.splitlines())) <= 100
-    printed = subprocess.run([*command, "-json"], cwd=folder, capture_output=True, check=True)
+    switched = [PROGRAM, "-json", *command[1:]]  # a switch may come before the command, too
+    printed = subprocess.run(switched, cwd=folder, capture_output=True, check=True)
     timed = json.loads(printed.stdout)
     assert [level["name"] for level in timed["limits"]["levels"]][::2] == ["L2", "memory"]
     steps = {step["step"]: step for step in timed["steps"]}
