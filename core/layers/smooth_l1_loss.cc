@@ -30,7 +30,7 @@ class SmoothL1Loss : public Layer {
     plan.saved = {emit_loss(plan, rule(plan), plan.bottoms,
                             [e = function(), n = plan.bottoms.size()](const auto& in, int64_t i) {
                               const double out = n > 3 ? in[3][i] : 1.F;
-                              return out * e.value(difference(in, n, i));
+                              return out * e.value(SmoothL1::difference(in, n, i));
                             })};
     return {};
   }
@@ -46,7 +46,8 @@ class SmoothL1Loss : public Layer {
                          plan.saved[0], plan.top_diffs[0], plan.new_bottom_diff(b),
                          [=, e = function(), n = plan.bottoms.size()](const auto& in, int64_t i) {
                            const float weight = n > 3 ? in[2][i] * in[3][i] : 1.F;
-                           const float slope = sign * weight * e.slope(difference(in, n, i));
+                           const float slope =
+                               sign * weight * e.slope(SmoothL1::difference(in, n, i));
                            return [slope](int64_t, int64_t) { return slope; };
                          });
     }
@@ -64,10 +65,6 @@ class SmoothL1Loss : public Layer {
     LossNormalizer rule(shape[0]);
     rule.inner = shape.count(1);
     return rule;
-  }
-  template <class In>
-  static float difference(const In& in, size_t bottoms, int64_t i) {
-    return (bottoms > 2 ? in[2][i] : 1.F) * (in[0][i] - in[1][i]);
   }
 };
 

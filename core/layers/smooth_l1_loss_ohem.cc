@@ -35,7 +35,7 @@ class SmoothL1LossOHEM : public Layer {
     const auto loss = [s, n = plan.bottoms.size()](const auto& in, int64_t i) {
       double sum = 0;
       for (int64_t c = 0; c < s.classes; ++c) {
-        sum += SmoothL1().value(difference(in, n, s.at(i, c)));
+        sum += SmoothL1().value(SmoothL1::difference(in, n, s.at(i, c)));
       }
       return sum;
     };
@@ -55,12 +55,13 @@ class SmoothL1LossOHEM : public Layer {
     for (size_t b = 0; b < 2; ++b) {
       if (!plan.propagate_down[b]) continue;
       const float sign = b == 0 ? 1 : -1;
-      emit_loss_gradient(
-          plan, s, rule(s), plan.bottoms, plan.saved[0], plan.top_diffs[0], plan.new_bottom_diff(b),
-          [sign, n = plan.bottoms.size()](const auto& in, int64_t) {
-            return
-                [=](int64_t, int64_t e) { return sign * SmoothL1().slope(difference(in, n, e)); };
-          });
+      emit_loss_gradient(plan, s, rule(s), plan.bottoms, plan.saved[0], plan.top_diffs[0],
+                         plan.new_bottom_diff(b),
+                         [sign, n = plan.bottoms.size()](const auto& in, int64_t) {
+                           return [=](int64_t, int64_t e) {
+                             return sign * SmoothL1().slope(SmoothL1::difference(in, n, e));
+                           };
+                         });
     }
     return {};
   }
@@ -75,10 +76,6 @@ class SmoothL1LossOHEM : public Layer {
     LossNormalizer rule(param().loss_param(), s.outer, s.inner);
     rule.has_ignore = false;
     return rule;
-  }
-  template <class In>
-  static float difference(const In& in, size_t bottoms, int64_t i) {
-    return (bottoms > 2 ? in[2][i] : 1.F) * (in[0][i] - in[1][i]);
   }
 };
 
