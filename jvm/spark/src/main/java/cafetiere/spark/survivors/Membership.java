@@ -72,6 +72,7 @@ final class Membership {
   private final long timeoutMillis;
   private final LongSupplier step;
   private final Consumer<String> warn;
+  private final CompletableFuture<Void> begun = new CompletableFuture<>();
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final TreeMap<Integer, Member> members = new TreeMap<>();
   private final TreeMap<Integer, Partition> partitions = new TreeMap<>();
@@ -94,6 +95,11 @@ final class Membership {
     this.timeoutMillis = timeoutMillis;
     this.step = step;
     this.warn = warn;
+  }
+
+  /** Completes when all workers are there and the first view begins. */
+  CompletableFuture<Void> begun() {
+    return begun;
   }
 
   /** Completes when the result is stored; exceptionally when this attempt cannot go on. */
@@ -297,6 +303,7 @@ final class Membership {
 
   private void commit() {
     views++;
+    begun.complete(null);
     first = view.get(0);
     List<String> addresses = view.stream().map(member -> member.address).toList();
     LOG.info("View {}: partitions {}", generation,

@@ -13,9 +13,13 @@ import cafetiere.spark.run.TaskSetup;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -30,9 +34,16 @@ import org.slf4j.LoggerFactory;
  * one task: when an executor is lost with the rows it had shuffled, Spark repeats the stages of that
  * job alone, while in a common job it would start all members anew beside those that still run. A
  * job that fails for good is submitted again as long as the training gets on.
+ *
+ * <p>Members that are there keep their slots while they wait for the others of the first view, so two
+ * trainings could wait for each other's slots for ever: one at a time begins in a context.
  */
 final class SurvivorStage implements Attempts.Stage {
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorStage.class);
+
+  /** Held from the first member's start until the first view begins, or the attempt is over. */
+  private static final Map<SparkContext, Semaphore> STARTS =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   private final SparkContext sc;
   private final String tag;
@@ -57,6 +68,20 @@ final class SurvivorStage implements Attempts.Stage {
 
   @Override
   public void run() throws Exception {
+    Semaphore start = STARTS.computeIfAbsent(sc, any -> new Semaphore(1, true));
+    if (!start.tryAcquire(0, TimeUnit.SECONDS)) {
+      LOG.info("{} waits for another training with survivors to begin", tag);
+      start.acquire();
+    }
+    membership.begun().thenRun(start::release);
+    try {
+      runMembers();
+    } finally {
+      membership.begun().complete(null);
+    }
+  }
+
+  private void runMembers() throws Exception {
     try (ExecutorPulse pulse = new ExecutorPulse(sc, tag)) {
       try {
         run(pulse);

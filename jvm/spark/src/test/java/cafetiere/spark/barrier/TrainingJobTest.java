@@ -26,6 +26,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -110,6 +111,17 @@ public class TrainingJobTest {
     JsonNode two = Json.parse(estimator(20).setShards(2).fit(table).result());
     JsonNode one = Json.parse(estimator(20).setShards(2).setNumWorkers(1).fit(table).result());
     assertEquals(two.path("sha256"), one.path("sha256"));
+  }
+
+  /** Each needs all slots before its first step. */
+  @Test
+  void survivorsThatBeginTogetherDoNotTakeEachOthersSlots() throws Exception {
+    Dataset<Row> table = TestImages.images(spark, 300);
+    List<CompletableFuture<CaffeModel>> fits = Stream.generate(() -> CompletableFuture.supplyAsync(
+        () -> estimator(5).setSyncMode("easgd").setSurvivors(true).fit(table))).limit(3).toList();
+    for (CompletableFuture<CaffeModel> fit : fits) {
+      assertEquals(5, fit.get().summary().steps());
+    }
   }
 
   @BothLines
