@@ -111,11 +111,12 @@ public final class EventFiles implements AutoCloseable {
     records = new TensorBoardRecords();
   }
 
+  /** A line that a full disk or a killed driver has cut off goes, too. */
   private static List<String> upTo(long step, Path file, FileSystem files) throws IOException {
     try (BufferedReader reader = new BufferedReader(
         new InputStreamReader(files.open(file), StandardCharsets.UTF_8))) {
-      return reader.lines().filter(line -> Json.parse(line).path("step").asLong(0) <= step)
-          .toList();
+      return reader.lines().filter(Json::isJson)
+          .filter(line -> Json.parse(line).path("step").asLong(0) <= step).toList();
     }
   }
 

@@ -29,6 +29,16 @@ public final class Json {
     return array;
   }
 
+  /** Whether a text is JSON as a whole. */
+  public static boolean isJson(String text) {
+    try {
+      MAPPER.readTree(text);
+      return true;
+    } catch (JsonProcessingException e) {
+      return false;
+    }
+  }
+
   /** Reads what the engine wrote. */
   public static JsonNode parse(String json) {
     try {

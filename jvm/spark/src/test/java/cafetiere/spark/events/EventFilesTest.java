@@ -62,6 +62,12 @@ class EventFilesTest {
     }
     String expected = progress(1) + "\n" + progress(2) + "\n";
     assertEquals(expected, Files.readString(dir.resolve("run.jsonl")));
+    Files.writeString(dir.resolve("run.jsonl"), progress(1) + "\n" + progress(1).substring(0, 25));
+    try (EventFiles files = files("run")) {
+      files.startFrom(1);
+      files.write(Json.parse(progress(2)));
+    }
+    assertEquals(expected, Files.readString(dir.resolve("run.jsonl")), "half a line was there");
     String warning = "{\"event\":\"log\",\"level\":\"warning\",\"text\":\"again\"}";
     try (EventFiles files = files("run")) {
       files.startFrom(0);
