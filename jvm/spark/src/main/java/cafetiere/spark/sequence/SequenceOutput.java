@@ -13,6 +13,7 @@ import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -27,7 +28,8 @@ import scala.Tuple6;
 
 /**
  * Writes a table as CaffeOnSpark's tools do: the keys of rows that tell their size are Tuple6, those
- * of others, which hold image files, are Tuple2.
+ * of others, which hold image files, are Tuple2. They go into a hidden folder beside the path, which
+ * replaces what is there when it is whole: the rows may be read from there.
  */
 final class SequenceOutput {
   private static final List<String> NEEDED = List.of("id", "label", "data");
@@ -42,9 +44,33 @@ final class SequenceOutput {
     String path = new SourceOptions("sequence", given).path();
     Configuration conf = data.sparkSession().sparkContext().hadoopConfiguration();
     Dataset<Row> rows = data.select(columns(data));
-    if (!makeRoom(new Path(path), conf, mode)) return;
-    rows.toJavaRDD().mapToPair(SequenceOutput::record).saveAsHadoopFile(
-        path, BytesWritable.class, BytesWritable.class, SequenceFileOutputFormat.class);
+    try {
+      FileSystem fs = new Path(path).getFileSystem(conf);
+      Path target = fs.makeQualified(new Path(path));
+      if (fs.exists(target)) {
+        if (mode == SaveMode.Ignore) return;
+        if (mode != SaveMode.Overwrite) {
+          throw invalid(path + " is there already: write with mode(\"overwrite\"), or to another path");
+        }
+      }
+      Path staging = new Path(target.getParent(), "_" + target.getName() + "." + UUID.randomUUID());
+      try {
+        rows.toJavaRDD().mapToPair(SequenceOutput::record).saveAsHadoopFile(staging.toString(),
+            BytesWritable.class, BytesWritable.class, SequenceFileOutputFormat.class);
+        replace(fs, target, staging);
+      } finally {
+        fs.delete(staging, true);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static void replace(FileSystem fs, Path target, Path staging) throws IOException {
+    if (fs.exists(target) && !fs.delete(target, true)) {
+      throw new IOException("cannot remove what is there");
+    }
+    if (!fs.rename(staging, target)) throw new IOException("cannot rename " + staging);
   }
 
   /** Those that SequenceImages reads, in its order; null where the table has none. */
@@ -59,20 +85,6 @@ final class SequenceOutput {
       Column column = there.contains(field.name()) ? col(field.name()) : lit(null);
       return column.cast(field.dataType()).as(field.name());
     }).toArray(Column[]::new);
-  }
-
-  /** False if nothing is to be written. */
-  private static boolean makeRoom(Path path, Configuration conf, SaveMode mode) {
-    try {
-      FileSystem fs = path.getFileSystem(conf);
-      if (!fs.exists(path)) return true;
-      if (mode == SaveMode.Ignore) return false;
-      if (mode == SaveMode.Overwrite) return fs.delete(path, true);
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
-    }
-    throw invalid(path
-        + " is there already: write with mode(\"overwrite\"), or to another path");
   }
 
   private static Tuple2<BytesWritable, BytesWritable> record(Row row) throws IOException {

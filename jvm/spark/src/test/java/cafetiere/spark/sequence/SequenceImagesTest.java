@@ -18,12 +18,14 @@ import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.PriorityQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.mapred.SequenceFileOutputFormat;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -142,7 +144,7 @@ class SequenceImagesTest {
   }
 
   @Test
-  void tablesAreWrittenAndReadBack() {
+  void tablesAreWrittenAndReadBack() throws IOException {
     SparkSession spark = TestImages.session();
     String path = dir.resolve("written").toUri().toString();
     Dataset<Row> files = spark.range(3).selectExpr("cast(id as string) id", "id + 4 label",
@@ -153,6 +155,10 @@ class SequenceImagesTest {
         read.collectAsList().stream().map(SequenceImagesTest::values).toList().toString());
     assertEquals("file 2", read.selectExpr("string(data)").collectAsList().get(2).getString(0));
 
+    read.filter("id <> '1'").write().format("sequence").mode("overwrite").save(path);
+    assertEquals(2, spark.read().format("sequence").load(path).count());
+    files.write().format("sequence").mode("overwrite").save(path);
+
     Dataset<Row> sized = spark.range(1).selectExpr("'x' id", "'9' label", "3 channels", "1 height",
         "2 width", "false encoded", "cast('abcdef' as binary) data");
     assertThrows(CafetiereException.class, () -> sized.write().format("sequence").save(path));
@@ -160,6 +166,10 @@ class SequenceImagesTest {
     assertEquals(3, spark.read().format("sequence").load(path).count());
     sized.write().format("sequence").mode("overwrite").save(path);
     assertEquals("[x,9,3,1,2,false]", values(spark.read().format("sequence").load(path).first()));
+
+    try (Stream<Path> left = Files.list(dir)) {
+      assertTrue(left.noneMatch(file -> file.getFileName().toString().startsWith("_")));
+    }
 
     String message = assertThrows(CafetiereException.class,
         () -> sized.drop("label").write().format("sequence").save(path + "2")).getMessage();
