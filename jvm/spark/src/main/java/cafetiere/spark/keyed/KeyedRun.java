@@ -30,10 +30,10 @@ final class KeyedRun implements AutoCloseable {
   private final KeyedTimes times;
   private final String id = UUID.randomUUID().toString().substring(0, 8);
   private final RunReporter reporter;
-  private final long begun;
+  private long begun = start;
   private long ended; // tasks
 
-  /** Begins; {@code slots} tasks train at a time, {@code tasks} in all. */
+  /** {@code slots} tasks train at a time, {@code tasks} in all. */
   KeyedRun(SparkContext sc, KeyedReport report, int slots, int tasks) {
     this.report = report;
     this.slots = slots;
@@ -41,9 +41,13 @@ final class KeyedRun implements AutoCloseable {
     this.tally = KeyedTally.of(sc);
     this.reporter = new RunReporter(
         sc, id, "a net for each key", report.events(), Optional.of(report.owner()));
-    reporter.begin(0, 0);
     this.times = new KeyedTimes(sc, this::tell);
-    this.begun = System.nanoTime();
+  }
+
+  /** Begins. */
+  void begin() {
+    reporter.begin(0, 0);
+    begun = System.nanoTime();
   }
 
   /** How many tasks train, all in all. */

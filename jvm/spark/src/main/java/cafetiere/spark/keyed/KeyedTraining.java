@@ -61,6 +61,7 @@ public record KeyedTraining(
     SparkContext sc = data.sparkSession().sparkContext();
     try (KeyedRun run = new KeyedRun(sc, report, slots(sc), tasks(sc))) {
       try {
+        run.begin();
         return trained(data, run);
       } catch (Throwable e) {
         run.fail(e);

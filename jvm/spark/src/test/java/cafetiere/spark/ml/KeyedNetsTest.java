@@ -18,6 +18,7 @@ import cafetiere.spark.connect.RunReport;
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -193,6 +194,18 @@ class KeyedNetsTest {
     fitted.write().save(folder.resolve("model").toString());
     assertEquals(fitted.result(),
         CaffeClassificationModel.load(folder.resolve("model").toString()).result());
+  }
+
+  @Timeout(value = 60, unit = TimeUnit.SECONDS)
+  @Test
+  void aFitWhoseEventsCannotBeWrittenLeavesNothing(@TempDir Path folder) throws Exception {
+    Path file = Files.createFile(folder.resolve("file"));
+    CaffeClassifier keyed = keyed().setEvents(file.resolve("run").toString());
+    String told = assertThrows(UncheckedIOException.class, () -> keyed.fit(table)).getMessage();
+    assertTrue(told.startsWith("events cannot be written to "), told);
+    while (!statesOfRuns(keyed.uid()).equals(List.of("failed"))) Thread.sleep(10); // Spark's queue
+    assertTrue(Thread.getAllStackTraces().keySet().stream()
+        .noneMatch(thread -> thread.getName().equals("cafetiere-event-files")));
   }
 
   private static List<String> statesOfRuns(String owner) {
