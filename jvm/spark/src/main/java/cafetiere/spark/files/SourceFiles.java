@@ -74,7 +74,8 @@ public final class SourceFiles {
     });
   }
 
-  static UncheckedIOException unread(Object path, IOException e) {
+  /** What went wrong as a file was read. */
+  public static UncheckedIOException unread(Object path, IOException e) {
     return new UncheckedIOException("cannot read " + path + ": " + e.getMessage(), e);
   }
 

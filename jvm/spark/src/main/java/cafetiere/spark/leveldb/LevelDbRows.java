@@ -14,7 +14,6 @@ import cafetiere.spark.lmdb.LmdbColumn;
 import cafetiere.spark.lmdb.LmdbOutput;
 import cafetiere.spark.util.TaskFolder;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -85,7 +84,7 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
       }
       if (!found.isEmpty()) return found;
     } catch (IOException e) {
-      throw unread(path, e);
+      throw SourceFiles.unread(path, e);
     }
     throw new CafetiereException(CafetiereException.Code.NOT_FOUND, "there is no LevelDB at " + path
         + ": neither it nor a folder in it has a file " + CURRENT);
@@ -103,7 +102,7 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
   }
 
   private Row row(String folder, ByteBuffer key, ByteBuffer value) {
-    if (raw) return RowFactory.create(bytes(key), bytes(value));
+    if (raw) return RowFactory.create(LmdbColumn.bytes(key), LmdbColumn.bytes(value));
     String id = UTF_8.decode(key.duplicate()).toString();
     Datum datum = Datum.parse(value);
     String fault = datum == null
@@ -116,16 +115,6 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
         datum.encoded(), datum.pixels(isByPixel), datum.floats().length == 0 ? null : datum.floats());
   }
 
-  private static byte[] bytes(ByteBuffer view) {
-    byte[] copy = new byte[view.remaining()];
-    view.duplicate().get(copy);
-    return copy;
-  }
-
-  private static UncheckedIOException unread(String path, IOException e) {
-    return new UncheckedIOException("cannot read " + path + ": " + e.getMessage(), e);
-  }
-
   /** The rows of a database, in a task. */
   private final class Records implements Iterator<Row> {
     private final String folder;
@@ -136,11 +125,11 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
     Records(String folder, Configuration conf) {
       this.folder = folder;
       try {
-        local = new TaskFolder(SparkInternals.localFolders()[0].toPath());
+        local = new TaskFolder(SparkInternals.localFolder());
         SourceFiles.closeAfterTask(local);
         copy(new Path(folder), conf);
       } catch (IOException e) {
-        throw unread(folder, e);
+        throw SourceFiles.unread(folder, e);
       }
       leveldb = new LevelDb(local.path());
       SourceFiles.closeAfterTask(leveldb); // before the folder: the last is the first

@@ -87,7 +87,8 @@ public enum LmdbColumn {
     return getter.of(record);
   }
 
-  private static byte[] bytes(ByteBuffer view) {
+  /** A copy of what is left in a buffer, which stays as it is. */
+  public static byte[] bytes(ByteBuffer view) {
     byte[] copy = new byte[view.remaining()];
     view.duplicate().get(copy);
     return copy;
