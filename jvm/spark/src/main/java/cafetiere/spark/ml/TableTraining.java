@@ -87,15 +87,8 @@ final class TableTraining {
       throw new PreflightException(List.of("groupCol is set, and explain tells of one net: leave it empty,"
           + " and give the rows of one key"));
     }
-    Dataset<Row> train = data.toDF();
-    Column heldOut = heldOut(params, columns, data.schema());
-    if (heldOut != null) train = train.filter(functions.not(heldOut));
-    SparkContext sc = train.sparkSession().sparkContext();
-    Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
-      return estimator(params).setLabelCol(task.labels().get(0))
-          .setNet(net(params, given.net(), train, columns, parallel.shards()))
-          .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
+    try (Prepared fit = prepare(params, task, data, columns)) {
+      return fit.estimator().explain(fit.train(), probe);
     }
   }
 
@@ -107,23 +100,42 @@ final class TableTraining {
   static CaffeModel train(TableParams<?> params, TableColumns.Task task, Dataset<?> data,
       Consumer<NetDescription.Top> check, String... outputs) {
     TableColumns columns = check(params, task, data.schema());
-    Dataset<Row> train = data.toDF();
-    Dataset<Row> test = null;
-    Column held = heldOut(params, columns, data.schema());
-    if (held != null) {
-      test = train.filter(held);
-      train = train.filter(functions.not(held));
-    }
-    SparkContext sc = train.sparkSession().sparkContext();
-    CaffeEstimator estimator = estimator(params);
-    Preflight.checkExecutors(sc, estimator);
-    Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    String label = task.labels().get(0);
-    String net;
-    CaffeModel model;
-    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
-      net = net(params, given.net(), train, columns, parallel.shards());
+    Preflight.checkExecutors(data.sparkSession().sparkContext(), estimator(params));
+    try (Prepared fit = prepare(params, task, data, columns)) {
+      String net = fit.estimator().getNet();
       check.accept(SavedTableModel.label(net));
+      return fit.estimator().setValidationData(fit.test()).fit(fit.train())
+          .setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
+          .setLabelCol(task.labels().get(0)).setBatchSize(BATCH_TO_PREDICT);
+    }
+  }
+
+  /**
+   * A training that is ready to begin.
+   *
+   * @param test rows that are held out; null for none
+   * @param given holds the weights to start from until this is closed
+   */
+  private record Prepared(
+      CaffeEstimator estimator, Dataset<Row> train, Dataset<Row> test, GivenNet given)
+      implements AutoCloseable {
+    @Override
+    public void close() {
+      given.close();
+    }
+  }
+
+  /** Makes the net, of a pass over the rows to train on, and an estimator of it. */
+  private static Prepared prepare(
+      TableParams<?> params, TableColumns.Task task, Dataset<?> data, TableColumns columns) {
+    Column held = heldOut(params, columns, data.schema());
+    Dataset<Row> test = held == null ? null : data.toDF().filter(held);
+    Dataset<Row> train = held == null ? data.toDF() : data.toDF().filter(functions.not(held));
+    SparkContext sc = data.sparkSession().sparkContext();
+    Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
+    GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration());
+    try {
+      CaffeEstimator estimator = estimator(params);
       if (!given.weights().isEmpty()) {
         if (!params.getInitialModel().isEmpty()) {
           throw new PreflightException(List.of("both initialModel and net, an ONNX file, have weights"
@@ -131,11 +143,14 @@ final class TableTraining {
         }
         estimator.setWeights(given.weights());
       }
-      model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
-          .setShards(parallel.shards()).setValidationData(test).fit(train);
+      estimator.setLabelCol(task.labels().get(0))
+          .setNet(net(params, given.net(), train, columns, parallel.shards()))
+          .setNumWorkers(parallel.workers()).setShards(parallel.shards());
+      return new Prepared(estimator, train, test, given);
+    } catch (Throwable e) {
+      given.close();
+      throw e;
     }
-    return model.setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
-        .setLabelCol(label).setBatchSize(BATCH_TO_PREDICT);
   }
 
   /** Whether a row is not trained on, but tested on; null if all are trained on. */

@@ -278,10 +278,16 @@ class TargetsTest {
   @Test
   void aModelGoesOnFromACaffemodel(@TempDir Path folder) throws Exception {
     CaffeClassifier classifier = classifier().setFeaturesCols("age", "city").setMaxEpochs(1);
-    byte[] weights = classifier.fit(train).caffeModel().weights();
+    CaffeClassificationModel model = classifier.fit(train);
+    byte[] weights = model.caffeModel().weights();
     Path file = Files.write(folder.resolve("first.caffemodel"), weights);
     CaffeClassifier again = classifier.setInitialModel(file.toString()).setBaseLr(0).setSeed(99);
     assertArrayEquals(weights, again.fit(train).caffeModel().weights());
+
+    String onnx = folder.resolve("first.onnx").toString();
+    model.exportOnnx(onnx);
+    assertTrue(assertThrows(PreflightException.class, () -> again.setNet(onnx).explain(train, false))
+        .getMessage().contains("both initialModel and net"));
   }
 
   @Test
