@@ -44,20 +44,26 @@ import org.apache.spark.util.SerializableConfiguration;
 public final class CaffeModel extends Model<CaffeModel> implements CaffeModelParams, MLWritable {
   private final String uid;
   private final TrainingResult training;
-  private Map<String, String> boundColumns = Map.of();
+  private final Map<String, String> boundColumns;
   private final SentWeights sent = new SentWeights();
   private transient PredictionPlan lastPlan;
   private transient List<String> lastOutputs;
 
   /** A model without weights: a server of Spark Connect makes a list of classes with one of each. */
   public CaffeModel() {
-    this(Identifiable$.MODULE$.randomUID("CaffeModel"), untrained(ModelPart.of(new byte[0])));
+    this(newUid(), untrained(ModelPart.of(new byte[0])));
   }
 
   /** A model of what a training left behind; the param `net` must be set. */
   CaffeModel(String uid, TrainingResult training) {
+    this(uid, training, Map.of());
+  }
+
+  /** The same, whose tops are fed by {@code boundColumns} as in {@link #ofWeights}. */
+  CaffeModel(String uid, TrainingResult training, Map<String, String> boundColumns) {
     this.uid = uid;
     this.training = training;
+    this.boundColumns = Map.copyOf(boundColumns);
     setPredictionDefaults();
   }
 
@@ -81,9 +87,11 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   }
 
   private static CaffeModel of(ModelPart weights, Map<String, String> columns) {
-    CaffeModel model = new CaffeModel("cafetiere", untrained(weights));
-    model.boundColumns = Map.copyOf(columns);
-    return model;
+    return new CaffeModel(newUid(), untrained(weights), columns);
+  }
+
+  private static String newUid() {
+    return Identifiable$.MODULE$.randomUID("CaffeModel");
   }
 
   private static TrainingResult untrained(ModelPart weights) {
@@ -123,6 +131,11 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   /** What the training left behind. */
   TrainingResult training() {
     return training;
+  }
+
+  /** Tops and the columns that feed them, whatever params and net say. */
+  Map<String, String> boundColumns() {
+    return boundColumns;
   }
 
   private static byte[] bytes(ModelPart part, String method) {
@@ -220,7 +233,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   @Override
   public CaffeModel copy(ParamMap extra) {
-    return copyValues(new CaffeModel(uid, training), extra).setParent(parent());
+    return copyValues(new CaffeModel(uid, training, boundColumns), extra).setParent(parent());
   }
 
   @Override

@@ -4,25 +4,29 @@ package cafetiere.spark;
 import cafetiere.spark.internal.LocalSaving;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.saved.ModelFolder;
+import cafetiere.spark.saved.ModelWriter;
 import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.Json;
 import cafetiere.spark.util.ModelPart;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.ml.util.MLReader;
-import org.apache.spark.ml.util.MLWriter;
 
 /** A model on disk: its params as Spark ML saves them, and in data/ what Caffe's tools read. */
 final class SavedModel {
-  private static final String WEIGHTS = "/data/model.caffemodel";
-  private static final String STATE = "/data/model.solverstate";
-  private static final String HDF5 = ".h5";
   private static final String PLACE = ".path";
-  private static final String RESULT = "/data/result.json";
-  private static final String EVENTS = "/data/events.jsonl";
+  private static final String RESULT = "result.json";
+  private static final String EVENTS = "events.jsonl";
+  private static final String COLUMNS = "columns.json";
 
   private SavedModel() {}
 
   /** Saves a model. */
-  static final class Writer extends MLWriter {
+  static final class Writer extends ModelWriter {
     private final CaffeModel model;
 
     Writer(CaffeModel model) {
@@ -30,15 +34,24 @@ final class SavedModel {
     }
 
     @Override
+    protected List<String> sources() {
+      return List.of(model.weightsFile(), model.solverStateFile());
+    }
+
+    @Override
     public void saveImpl(String saved) {
       Configuration conf = sc().hadoopConfiguration();
       SparkInternals.saveMetadata(model, saved, sc());
-      String path = LocalSaving.path(saved);
+      ModelFolder folder = new ModelFolder(LocalSaving.path(saved));
       TrainingResult training = model.training();
-      write(training.model(), path + WEIGHTS, conf);
-      write(training.state(), path + STATE, conf);
-      HadoopFiles.writeText(path + RESULT, model.result(), conf);
-      HadoopFiles.writeText(path + EVENTS, model.events(), conf);
+      write(training.model(), folder.weights(), conf);
+      write(training.state(), folder.state(), conf);
+      HadoopFiles.writeText(folder.data(RESULT), model.result(), conf);
+      HadoopFiles.writeText(folder.data(EVENTS), model.events(), conf);
+      if (model.boundColumns().isEmpty()) return;
+      ObjectNode columns = Json.object();
+      model.boundColumns().forEach(columns::put);
+      HadoopFiles.writeText(folder.data(COLUMNS), columns.toString(), conf);
     }
   }
 
@@ -47,7 +60,7 @@ final class SavedModel {
     if (part.isFile() && LocalSaving.isOn()) {
       HadoopFiles.writeText(path + PLACE, part.path(), conf);
     } else {
-      part.write(path + (part.isFile() ? HDF5 : ""), conf);
+      part.write(part.isFile() ? ModelFolder.hdf5(path) : path, conf);
     }
   }
 
@@ -57,21 +70,30 @@ final class SavedModel {
     public CaffeModel load(String saved) {
       Configuration conf = sc().hadoopConfiguration();
       String uid = SparkInternals.savedUid(saved, sc(), CaffeModel.class);
-      String path = LocalSaving.path(saved);
+      ModelFolder folder = new ModelFolder(LocalSaving.path(saved));
       TrainingResult training = new TrainingResult(
-          part(path + WEIGHTS, conf), part(path + STATE, conf),
-          TrainingSummary.fromJson(HadoopFiles.readText(path + RESULT, conf)),
-          HadoopFiles.readText(path + EVENTS, conf));
-      CaffeModel model = new CaffeModel(uid, training);
+          part(folder.weights(), conf), part(folder.state(), conf),
+          TrainingSummary.fromJson(HadoopFiles.readText(folder.data(RESULT), conf)),
+          HadoopFiles.readText(folder.data(EVENTS), conf));
+      CaffeModel model = new CaffeModel(uid, training, columns(folder.data(COLUMNS), conf));
       SparkInternals.loadParams(model, saved, sc());
       return model;
+    }
+
+    private static Map<String, String> columns(String path, Configuration conf) {
+      Map<String, String> columns = new HashMap<>();
+      if (!HadoopFiles.exists(path, conf)) return columns;
+      Json.parse(HadoopFiles.readText(path, conf)).fields()
+          .forEachRemaining(top -> columns.put(top.getKey(), top.getValue().asText()));
+      return columns;
     }
 
     private static ModelPart part(String path, Configuration conf) {
       if (HadoopFiles.exists(path + PLACE, conf)) {
         return ModelPart.ofFile(HadoopFiles.readText(path + PLACE, conf));
       }
-      return HadoopFiles.exists(path + HDF5, conf) ? ModelPart.ofFile(path + HDF5)
+      String large = ModelFolder.hdf5(path);
+      return HadoopFiles.exists(large, conf) ? ModelPart.ofFile(large)
           : ModelPart.of(HadoopFiles.read(path, conf));
     }
   }

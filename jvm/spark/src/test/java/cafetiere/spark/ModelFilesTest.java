@@ -124,6 +124,9 @@ class ModelFilesTest {
     Files.move(dir.resolve("saved"), dir.resolve("moved"));
     Files.delete(Path.of(URI.create(large.weightsFile())));
     CaffeModel loaded = CaffeModel.load(dir.resolve("moved").toUri().toString());
+    String overwritten = assertThrows(IllegalArgumentException.class,
+        () -> loaded.write().overwrite().save(dir.resolve("moved").toString())).getMessage();
+    assertTrue(overwritten.contains("still read from " + loaded.weightsFile()), overwritten);
     assertEquals(scores, scores(loaded));
     assertEquals(scores, scores(CaffeModel.ofWeightsFile(loaded.weightsFile(),
         Map.of("data", "features")).setNet(TestNets.CLASSIFIER)));

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
 import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
@@ -113,6 +115,20 @@ class ModelTest {
   }
 
   @Test
+  void columnsThatAreBoundStayBound() throws Exception {
+    Dataset<Row> renamed = points.withColumnRenamed("features", "pixels");
+    CaffeModel bound = CaffeModel.ofWeights(model.weights(), Map.of("data", "pixels"))
+        .setNet(TestNets.CLASSIFIER).setOutputCols("score");
+    List<Row> scores = scores(bound, renamed);
+    assertEquals(scores(model), scores);
+    assertEquals(scores, scores(bound.copy(ParamMap.empty()), renamed));
+    String path = folder.resolve("bound").toString();
+    bound.write().save(path);
+    assertEquals(scores, scores(CaffeModel.load(path), renamed));
+    assertNotEquals(bound.uid(), CaffeModel.ofWeights(model.weights(), Map.of()).uid());
+  }
+
+  @Test
   void aPipelineCarriesAModel() throws Exception {
     String path = folder.resolve("pipeline").toString();
     PipelineModel pipeline = new Pipeline().setStages(new PipelineStage[] {model}).fit(points);
@@ -130,6 +146,10 @@ class ModelTest {
   }
 
   private static List<Row> scores(CaffeModel model) {
-    return model.transform(points).select("id", "score").collectAsList();
+    return scores(model, points);
+  }
+
+  private static List<Row> scores(CaffeModel model, Dataset<Row> table) {
+    return model.transform(table).select("id", "score").collectAsList();
   }
 }

@@ -33,8 +33,9 @@ import org.apache.spark.sql.types.StructType;
  * @param table of each key: key, rows, error, loss, classes, net, weights
  * @param keyColumn of tables that are scored
  * @param told of the training
+ * @param source where the table is read from whenever it is used, a Hadoop path; "" of nets just trained
  */
-public record KeyedNets(Dataset<Row> table, String keyColumn, Told told) {
+public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String source) {
   static final String NET = "net";
   /** In the metadata of NET: the names of the columns that are learned from, a JSON list. */
   static final String COLUMNS = "columns";
@@ -141,7 +142,7 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told) {
     Dataset<Row> table = spark.read().parquet(path + FOLDER);
     Metadata noted = field(table).metadata();
     return new KeyedNets(table, noted.getString(KEY),
-        new Told(noted.contains(SUMMARY) ? noted.getString(SUMMARY) : "{}", ""));
+        new Told(noted.contains(SUMMARY) ? noted.getString(SUMMARY) : "{}", ""), path + FOLDER);
   }
 
   private void requireKey(StructType schema) {

@@ -85,7 +85,7 @@ public record KeyedTraining(
     Column isNet = functions.col("error").isNull();
     Row totals = nets.agg(functions.count(functions.lit(1)), functions.count_if(isNet),
         functions.sum(given), functions.sum(functions.when(isNet, given))).head();
-    return new KeyedNets(nets, keyColumn, run.end(totals));
+    return new KeyedNets(nets, keyColumn, run.end(totals), "");
   }
 
   private static int slots(SparkContext sc) {

@@ -6,7 +6,10 @@ import cafetiere.spark.internal.LocalSaving;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.saved.ModelFolder;
+import cafetiere.spark.saved.ModelWriter;
 import cafetiere.spark.util.HadoopFiles;
+import java.util.List;
 import java.util.function.BiFunction;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.MLReader;
@@ -18,13 +21,16 @@ import org.apache.spark.sql.SparkSession;
  * for each key, in nets/ their table.
  */
 final class SavedTableModel {
-  private static final String NET = "/net";
-  private static final String WEIGHTS = "/data/model.caffemodel";  // as a CaffeModel saves them
-
   private SavedTableModel() {}
 
   static MLWriter writer(Params model, CaffeModel net, KeyedNets nets) {
-    return new MLWriter() {
+    return new ModelWriter() {
+      @Override
+      protected List<String> sources() {
+        return nets != null ? List.of(nets.source())
+            : List.of(net.weightsFile(), net.solverStateFile());
+      }
+
       @Override
       public void saveImpl(String path) {
         SparkInternals.saveMetadata(model, path, sc());
@@ -33,7 +39,7 @@ final class SavedTableModel {
           nets.save(path);
           return;
         }
-        net.write().saveImpl(path + NET);
+        net.write().saveImpl(ModelFolder.inTableModel(path).path());
       }
     };
   }
@@ -47,7 +53,7 @@ final class SavedTableModel {
         String uid = SparkInternals.savedUid(path, sc(), type);
         M model = KeyedNets.areIn(LocalSaving.path(path), sc().hadoopConfiguration())
             ? createKeyed.apply(uid, KeyedNets.load(sparkSession(), path))
-            : create.apply(uid, CaffeModel.load(path + NET));
+            : create.apply(uid, CaffeModel.load(ModelFolder.inTableModel(path).path()));
         SparkInternals.loadParams(model, path, sc());
         return model;
       }
@@ -68,15 +74,15 @@ final class SavedTableModel {
   /** The path of the weights of a saved model. */
   static String weights(String path) {
     if (areWeights(path)) return path;
-    String weights = path + NET + WEIGHTS;
-    String large = weights + ".h5";  // beyond the 2 GiB of the binary form
+    String weights = ModelFolder.inTableModel(path).weights();
+    String large = ModelFolder.hdf5(weights);
     return HadoopFiles.exists(large, SparkSession.active().sparkContext().hadoopConfiguration())
         ? large : weights;
   }
 
   /** The text of the net of a saved model. */
   static String net(String path) {
-    return CaffeModel.load(path + NET).getNet();
+    return CaffeModel.load(ModelFolder.inTableModel(path).path()).getNet();
   }
 
   /** What the first layer of a net says of its label. */

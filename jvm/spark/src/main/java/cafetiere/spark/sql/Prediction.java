@@ -84,7 +84,7 @@ abstract class Prediction<S> implements ScalarFunction<ArrayData> {
   /** The one of the last row, as a rule. */
   private S scorer(String path, String output) {
     if (net == null || !net.is(path, output)) {
-      net = new SavedNet(path, output);
+      net = SavedNet.find(path, output, conf.value());
       scorer = open(net, conf);
     }
     return scorer;

@@ -9,7 +9,9 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;
+import java.util.Comparator;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
@@ -82,13 +84,12 @@ public final class HadoopFiles {
     return new String(read(path, conf), UTF_8);
   }
 
-  /** The text of the first file that a pattern fits. */
-  public static String readFirst(String pattern, Configuration conf) {
-    String found = done("look for", pattern, conf, (files, file) -> {
-      FileStatus[] fitting = files.globStatus(file);
-      if (fitting == null || fitting.length == 0) throw new IOException("there is none");
-      return fitting[0].getPath().toString();
-    });
+  /** The text of the first file in a folder whose name begins so. */
+  public static String readFirst(String folder, String prefix, Configuration conf) {
+    String found = done("read a file " + prefix + "* in", folder, conf, (files, path) ->
+        Stream.of(files.listStatus(path)).map(status -> status.getPath())
+            .filter(file -> file.getName().startsWith(prefix)).min(Comparator.naturalOrder())
+            .orElseThrow(() -> new IOException("there is none")).toString());
     return readText(found, conf);
   }
 

@@ -274,6 +274,23 @@ class KeyedNetsTest {
   }
 
   @Test
+  void isNotSavedOverItself(@TempDir Path folder) throws Exception {
+    String path = folder.resolve("model").toString();
+    model.write().save(path);
+    CaffeClassificationModel changed = CaffeClassificationModel.load(path).setPredictionCol("said");
+    for (String place : List.of(path, folder.toUri().toString())) {
+      String told = assertThrows(IllegalArgumentException.class,
+          () -> changed.write().overwrite().save(place)).getMessage();
+      assertTrue(told.contains("still read from " + path) && told.contains("another path"), told);
+    }
+    changed.write().overwrite().save(path + "2");
+    CaffeClassificationModel again = CaffeClassificationModel.load(path + "2");
+    assertEquals("said", again.getPredictionCol());
+    assertEquals(nets.keySet(), byKey(again).keySet());
+    assertEquals(nets.keySet(), byKey(CaffeClassificationModel.load(path)).keySet());
+  }
+
+  @Test
   void regressorsHaveKeysOfNumbers() {
     Dataset<Row> paid = table.filter("id < 600").selectExpr("*", "id % 5 group")
         .withColumn("paid", functions.expr("if(id = 4, double('NaN'), paid)"));

@@ -97,6 +97,14 @@ class PredictFunctionTest {
     assertNotEquals(before, query(score, "id < 10"));
   }
 
+  @Test
+  void aPathIsNoPattern() throws Exception {
+    String odd = folder.resolve("run[1]").toString();
+    CaffeModel.load(path).write().save(odd);
+    assertEquals(query("cafetiere.predict('" + path + "', features)", "id < 10"),
+        query("cafetiere.predict('" + odd + "', features)", "id < 10"));
+  }
+
   private static List<Row> query(String expression, String where) {
     return spark.sql("SELECT " + expression + " FROM points WHERE " + where + " ORDER BY id")
         .collectAsList();
