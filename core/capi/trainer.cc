@@ -218,7 +218,8 @@ int cft_sync_modes(char** out) {
                        {"text", mode.text},
                        {"promises", mode.promises},
                        {"survivors", mode.survivors},
-                       {"rounds", mode.rounds}});
+                       {"rounds", mode.rounds},
+                       {"rank_shards", mode.rank_shards}});
     }
     return capi::give_text(modes.dump(), out);
   });

@@ -23,6 +23,8 @@ struct SyncMode {
   bool rounds;                ///< a driver may call the replicas a round at a time (Rounds)
   bool compression;           ///< gradients are sent each step, and may be compressed
   bool outer_step;            ///< the replicas' mean goes through an OuterStep
+  /// Shards of a rank: "any" number, an "equal" one on all ranks, or "one".
+  std::string_view rank_shards = "any";
   Make make;
 };
 

@@ -269,7 +269,8 @@ CFT_API void cft_group_destroy(cft_group* group);
 
 /* The modes of distributed training that "sync" names, the default first:
  * [{"name", "text": how ranks work together, "promises": when two trainings end with the same bits,
- *   "survivors": whether ranks may come and go, "rounds": whether a cft_rounds can drive it}, ...] */
+ *   "survivors": whether ranks may come and go, "rounds": whether a cft_rounds can drive it,
+ *   "rank_shards": "one" = each rank has one shard, "equal" = all have the same number, "any"}, ...] */
 CFT_API int cft_sync_modes(char** out);
 
 /* Called on the thread that runs the trainer. Return 0 to go on, non-zero to stop the run with

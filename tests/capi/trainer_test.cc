@@ -338,11 +338,13 @@ TEST(SyncModes, TheTableSaysWhatEachAllows) {
   ASSERT_EQ(cft_sync_modes(&text), CFT_OK);
   const nlohmann::json modes = nlohmann::json::parse(text);
   cft_free(text);
-  std::vector<std::string> names, survivors, rounds;
+  std::vector<std::string> names, survivors, rounds, one, equal;
   for (const auto& mode : modes) {
     names.push_back(mode["name"]);
     if (mode["survivors"]) survivors.push_back(mode["name"]);
     if (mode["rounds"]) rounds.push_back(mode["name"]);
+    if (mode["rank_shards"] == "one") one.push_back(mode["name"]);
+    if (mode["rank_shards"] == "equal") equal.push_back(mode["name"]);
     EXPECT_FALSE(mode["text"].get<std::string>().empty());
     EXPECT_FALSE(mode["promises"].get<std::string>().empty());
   }
@@ -351,6 +353,8 @@ TEST(SyncModes, TheTableSaysWhatEachAllows) {
                                  "hierarchical", "auto"));
   EXPECT_THAT(survivors, ElementsAre("average", "easgd", "downpour", "diloco"));
   EXPECT_THAT(rounds, ElementsAre("average", "diloco"));
+  EXPECT_THAT(one, ElementsAre("easgd", "downpour"));
+  EXPECT_THAT(equal, ElementsAre("hierarchical"));
 }
 
 }  // namespace

@@ -108,6 +108,8 @@ class ParamsTest {
   void theEngineTakesTheWordsThatAreAllowed() {
     List<String> modes = SyncModes.choices();
     assertTrue(modes.contains("") && modes.containsAll(SyncModes.withSurvivors()));
+    assertEquals(3, SyncModes.ranks("allreduce", 3, 4));
+    assertEquals(2, SyncModes.ranks("hierarchical", 3, 4));
     for (String word : modes) described(new CaffeEstimator().setSyncMode(word));
     List<String> histories = choices(TABLE.get("syncHistory"));
     for (String word : histories) {

@@ -10,6 +10,8 @@ import java.util.List;
 
 /** The engine's table of sync modes. */
 public final class SyncModes {
+  private static final String RANK_SHARDS = "rank_shards";
+
   private SyncModes() {}
 
   /**
@@ -33,6 +35,32 @@ public final class SyncModes {
       if (mode.path("survivors").asBoolean()) modes.add(name(mode));
     }
     return modes;
+  }
+
+  /** Whether each rank of a mode is one shard. */
+  public static boolean hasShardPerRank(String mode) {
+    return of(mode).path(RANK_SHARDS).asText().equals("one");
+  }
+
+  /** How many ranks of a mode, {@code most} at most, so many shards can be spread over. */
+  public static int ranks(String mode, int most, int shards) {
+    int ranks = most;
+    if (of(mode).path(RANK_SHARDS).asText().equals("equal")) {
+      while (shards % ranks != 0) ranks--;
+    }
+    return ranks;
+  }
+
+  /** When two trainings by a mode end with the same bits. */
+  public static String promises(String mode) {
+    return of(mode).path("promises").asText();
+  }
+
+  private static JsonNode of(String name) {
+    for (JsonNode mode : table()) {
+      if (name(mode).equals(name)) return mode;
+    }
+    throw new IllegalArgumentException("there is no sync mode \"" + name + "\"");
   }
 
   private static JsonNode table() {

@@ -61,9 +61,9 @@ public record TrainingPlan(
     implements Serializable {
   private static final int FINGERPRINT = 16;
 
-  /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
-  public TrainingPlan with(int ranks) {
-    return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
+  /** The same training by other ranks and shards. */
+  public TrainingPlan with(int ranks, int shards) {
+    return new TrainingPlan(solver, net, schema, ranks, shards, threads,
         prefetchThreads, maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
         timeoutMillis, encrypt, connection, settings, survivors, resume);
   }

@@ -8,6 +8,7 @@ import cafetiere.spark.events.MetricsReceiver;
 import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.SyncModes;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.store.CheckpointFolder;
@@ -35,9 +36,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A training whose tasks run from the first step to the last, begun again from the newest good
- * checkpoint when that fails for a reason that may pass. The weights depend on the shards, not on the
- * ranks, so a run that was interrupted ends with the same bits as one that was not, even if it goes on
- * with fewer executors than it began with.
+ * checkpoint when that fails for a reason that may pass. In most modes the weights depend on the shards,
+ * not on the ranks, so a run that was interrupted ends with the same bits as one that was not, even if it
+ * goes on with fewer executors than it began with.
  */
 public final class Attempts {
   private static final Logger LOG = LoggerFactory.getLogger(Attempts.class);
@@ -95,7 +96,8 @@ public final class Attempts {
         long step = from.map(Checkpoint::step).orElse(0L);
         run.begin(step);
         LOG.info("Run {}, attempt {}: {} ranks from step {}", run.id(), attempt, ranks, step);
-        TaskSetup setup = setup(attempt, ranks, from, receiver.address());
+        TaskSetup setup =
+            setup(attempt, plan.with(ranks, shards(ranks)), from, receiver.address());
         Stage stage = stages.of("cafetiere-" + run.id() + "-" + attempt, setup, input(ranks));
         Exception failure = null;
         try {
@@ -159,16 +161,25 @@ public final class Attempts {
       throw new IllegalStateException("no executor came back within " + wait + " s (" + SLOT_WAIT
           + "); the newest checkpoint is kept in " + checkpoints.location());
     }
-    if (slots < plan.workers()) {
-      run.warn("Attempt " + attempt + " goes on with " + slots + " of " + plan.workers()
-          + " ranks, as the cluster has no more slots; the weights will be the same");
-    }
-    return Math.min(slots, plan.workers());
+    if (slots >= plan.workers()) return plan.workers();
+    String mode = net.syncMode();
+    int ranks = SyncModes.ranks(mode, slots, plan.shards());
+    run.warn("Attempt " + attempt + " goes on with " + ranks + " of " + plan.workers()
+        + " ranks, as the cluster has no more slots; " + (shards(ranks) == plan.shards()
+            ? "mode " + mode + " promises " + SyncModes.promises(mode)
+            : "each rank is one shard, so the weights will differ"));
+    return ranks;
   }
 
-  private TaskSetup setup(int attempt, int ranks, Optional<Checkpoint> from,
+  /** The shards of so many ranks: where each of those planned is one shard, so is each that is left. */
+  private int shards(int ranks) {
+    boolean isShardEach = plan.survivors()
+        || plan.shards() == plan.workers() && SyncModes.hasShardPerRank(net.syncMode());
+    return isShardEach ? ranks : plan.shards();
+  }
+
+  private TaskSetup setup(int attempt, TrainingPlan now, Optional<Checkpoint> from,
       MetricsRoute.Address metrics) {
-    TrainingPlan now = plan.with(ranks);
     String generation = sc.applicationId() + "/" + run.id() + "/" + attempt;
     return new TaskSetup(now, attempt, generation, run.secret(), run.folder(), checkpointSeconds(),
         from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
