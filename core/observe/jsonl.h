@@ -11,7 +11,7 @@
 namespace cafetiere {
 
 /// Appends one JSON object a line and flushes it, so that a reader can follow and a killed run
-/// leaves whole lines. A resumed run goes on in the same file.
+/// leaves whole lines. A resumed run goes on in the same file, from the end of its last whole line.
 class JsonlSink : public EventSink {
  public:
   static Result<std::unique_ptr<JsonlSink>> open(const std::string& path, Logger log = {});

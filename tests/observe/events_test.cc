@@ -122,6 +122,20 @@ TEST(Jsonl, AppendsOneLineAnEvent) {
   EXPECT_EQ(read_file(path), line + line);
 }
 
+TEST(Jsonl, GoesOnAfterTheLastWholeLine) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/run.jsonl";
+  const std::string line = to_json(LogMessage{LogLevel::kInfo, "x"}) + "\n";
+  const std::string half = R"({"event":"log","text":")" + std::string(10000, 'y');
+  for (const std::string& whole : {line + line, line, std::string()}) {
+    std::ofstream(path) << whole + half;
+    auto sink = JsonlSink::open(path);
+    ASSERT_TRUE(sink.ok()) << sink.status().message();
+    (*sink)->send(LogMessage{LogLevel::kInfo, "x"});
+    EXPECT_EQ(read_file(path), whole + line);
+  }
+}
+
 TEST(Jsonl, NamesTheFileItCannotOpen) {
   const auto sink = JsonlSink::open("/nonexistent/run.jsonl");
   EXPECT_EQ(sink.status().code(), ErrorCode::kIo);
