@@ -180,28 +180,4 @@ void EventSink::send(const Event& event) {
   log(std::get<LogMessage>(event));
 }
 
-void Broadcast::progress(const Progress& event) {
-  for (const auto& sink : sinks_) sink->progress(event);
-}
-
-void Broadcast::test(const TestResult& event) {
-  for (const auto& sink : sinks_) sink->test(event);
-}
-
-void Broadcast::log(const LogMessage& event) {
-  for (const auto& sink : sinks_) sink->log(event);
-}
-
-void Broadcast::account(const Account& event) {
-  for (const auto& sink : sinks_) sink->account(event);
-}
-
-void Broadcast::explained(const Explained& event) {
-  for (const auto& sink : sinks_) sink->explained(event);
-}
-
-void Broadcast::keys(const KeysTrained& event) {
-  for (const auto& sink : sinks_) sink->keys(event);
-}
-
 }  // namespace cafetiere

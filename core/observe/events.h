@@ -107,12 +107,14 @@ class TestNames {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  virtual void progress(const Progress&) {}
-  virtual void test(const TestResult&) {}
-  virtual void log(const LogMessage&) {}
-  virtual void account(const Account&) {}
-  virtual void explained(const Explained&) {}
-  virtual void keys(const KeysTrained&) {}
+  virtual void progress(const Progress& p) { other(p); }
+  virtual void test(const TestResult& t) { other(t); }
+  virtual void log(const LogMessage& m) { other(m); }
+  virtual void account(const Account& a) { other(a); }
+  virtual void explained(const Explained& e) { other(e); }
+  virtual void keys(const KeysTrained& k) { other(k); }
+  /// An event whose own function is not overridden.
+  virtual void other(const Event&) {}
 
   /// Calls the function for this kind of event.
   void send(const Event& event);
@@ -123,12 +125,9 @@ class Broadcast : public EventSink {
  public:
   void add(std::unique_ptr<EventSink> sink) { sinks_.push_back(std::move(sink)); }
 
-  void progress(const Progress& event) override;
-  void test(const TestResult& event) override;
-  void log(const LogMessage& event) override;
-  void account(const Account& event) override;
-  void explained(const Explained& event) override;
-  void keys(const KeysTrained& event) override;
+  void other(const Event& event) override {
+    for (const auto& sink : sinks_) sink->send(event);
+  }
 
  private:
   std::vector<std::unique_ptr<EventSink>> sinks_;

@@ -40,6 +40,4 @@ Result<std::unique_ptr<JsonlSink>> JsonlSink::open(const std::string& path, Logg
   return std::unique_ptr<JsonlSink>(new JsonlSink(std::move(file)));
 }
 
-void JsonlSink::write(const Event& event) { file_.append(to_json(event) + "\n"); }
-
 }  // namespace cafetiere

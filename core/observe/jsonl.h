@@ -16,16 +16,10 @@ class JsonlSink : public EventSink {
  public:
   static Result<std::unique_ptr<JsonlSink>> open(const std::string& path, Logger log = {});
 
-  void progress(const Progress& event) override { write(event); }
-  void test(const TestResult& event) override { write(event); }
-  void log(const LogMessage& event) override { write(event); }
-  void account(const Account& event) override { write(event); }
-  void explained(const Explained& event) override { write(event); }
-  void keys(const KeysTrained& event) override { write(event); }
+  void other(const Event& event) override { file_.append(to_json(event) + "\n"); }
 
  private:
   explicit JsonlSink(EventFile file) : file_(std::move(file)) {}
-  void write(const Event& event);
 
   EventFile file_;
 };
