@@ -122,7 +122,7 @@ class MeshBuilder {
       options_.log.warning("rank {}: dropped a second connection from rank {} at {}",
                            options_.self.rank, c->handshake.peer(), c->address);
     } else {
-      data ? tune_data(c->fd.get()) : tune_control(c->fd.get(), options_.silence_timeout_ms);
+      (data ? tune_data : tune_control)(c->fd.get(), options_.silence_timeout_ms);
       slot = Stream(std::move(c->fd), c->handshake.take_tls());
     }
     c->fd = Fd();

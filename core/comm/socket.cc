@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr int kBacklog = 256;
 constexpr int kSocketBuffer = 4 << 20;
+constexpr int kKeepaliveProbes = 3;
+constexpr int kMaxKeepaliveInterval = 32767;  // seconds; Linux takes no longer one
 
 Result<SocketAddress> resolve(const std::string& host, const std::string& port) {
   addrinfo hints{};
@@ -58,12 +61,14 @@ void set_option(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof value);  // best effort: affects only speed
 }
 
-void tune_common(int fd) {
+/// No delay; and after 1 s of silence the kernel probes the peer every `interval_s`, and gives up if
+/// three probes get no answer.
+void tune_common(int fd, int interval_s) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepaliveProbes);
 }
 
 }  // namespace
@@ -179,8 +184,9 @@ Result<Fd> start_connect(const SocketAddress& to) {
   return fd;
 }
 
-void tune_data(int fd) {
-  tune_common(fd);
+void tune_data(int fd, int timeout_ms) {
+  const int interval = timeout_ms / (kKeepaliveProbes * 1000) + 1;
+  tune_common(fd, std::min(interval, kMaxKeepaliveInterval));
   // The plain options are capped at the system's limit and disable the kernel's buffer tuning,
   // which then works better: so force the sizes, or leave them alone.
   set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBuffer);
@@ -191,7 +197,7 @@ void tune_data(int fd) {
 }
 
 void tune_control(int fd, int timeout_ms) {
-  tune_common(fd);
+  tune_common(fd, 1);
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
 }
 

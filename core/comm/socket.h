@@ -61,9 +61,10 @@ SocketAddress remote_address(int fd);
 Result<Fd> start_connect(const SocketAddress& to);
 
 /// For data: no delay, large buffers, and cubic on links to near hosts, where a paced congestion
-/// control would slow the sender. No TCP_USER_TIMEOUT: it would also end a connection whose
+/// control would slow the sender. Keepalive ends an idle connection, but not before `timeout_ms`:
+/// a shorter outage must not. No TCP_USER_TIMEOUT: it would also end a connection whose
 /// receiver merely computes for longer than that before it reads again.
-void tune_data(int fd);
+void tune_data(int fd, int timeout_ms);
 
 /// For heartbeats: no delay, and a dead link is noticed within `timeout_ms`.
 void tune_control(int fd, int timeout_ms);

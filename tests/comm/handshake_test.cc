@@ -3,6 +3,8 @@
 #include "core/comm/handshake.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -301,6 +303,24 @@ TEST(TcpGroup, RefusesBadOptionsWithAdvice) {
   EXPECT_EQ((*group)->connect({"127.0.0.1:1"}).code(), ErrorCode::kInvalidArgument);
   auto second = TcpGroup::listen(tcp_options(1, 2));
   EXPECT_THAT((*second)->connect({"nonsense", "127.0.0.1:1"}).message(), HasSubstr("host:port"));
+}
+
+/// An outage that is shorter than the time-out ends no idle connection of a peer that computes.
+TEST(Socket, KeepaliveWaitsForTheTimeOut) {
+  for (const auto& [timeout_ms, most_s] : {std::pair(100, 4), {6000, 10}, {60000, 70}}) {
+    const Fd fd(socket(AF_INET, SOCK_STREAM, 0));
+    tune_data(fd.get(), timeout_ms);
+    const auto option = [&](int name) {
+      int value = -1;
+      socklen_t size = sizeof value;
+      EXPECT_EQ(getsockopt(fd.get(), IPPROTO_TCP, name, &value, &size), 0);
+      return value;
+    };
+    const int seconds = option(TCP_KEEPIDLE) + option(TCP_KEEPINTVL) * option(TCP_KEEPCNT);
+    EXPECT_GE(seconds * 1000, timeout_ms);
+    EXPECT_LE(seconds, most_s);
+    EXPECT_EQ(option(TCP_USER_TIMEOUT), 0);
+  }
 }
 
 TEST(TcpGroup, OneRankNeedsNobody) {
