@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/guard.h"
+
 namespace cafetiere {
 namespace {
 
@@ -390,7 +392,9 @@ void Messenger::fail(const Status& why) {
   }
   answered_.notify_all();
   for (const auto& peer : peers_) {
-    if (peer) peer->stream = Stream();
+    if (!peer || !peer->stream.valid()) continue;
+    peer->stream = Stream();
+    if (!leaving_) (void)guard([&] { events_.lost(peer->rank, why); });  // for those who wait
   }
 }
 

@@ -97,8 +97,8 @@ bool CenterMode::answer_history(uint32_t kind, Bytes& data) {
 
 void CenterMode::note_loss(int peer, const Status& why) {
   std::lock_guard lock(peers_mutex_);
+  peers_changed_.notify_all();  // first: memory may have run out
   if (reached_[size_t(peer)] < kFinished) losses_.push_back(why.message());
-  peers_changed_.notify_all();
 }
 
 void CenterMode::note_reached(int peer, uint32_t phase, Bytes given) {

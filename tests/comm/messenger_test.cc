@@ -145,7 +145,7 @@ TEST_P(MessengerTest, WhatItsThreadThrowsEndsItForBothSides) {
       EXPECT_EQ(request.status.code(), ErrorCode::kUnavailable) << request.status.message();
       return {};
     }
-    while (party.messenger().status().ok()) std::this_thread::yield();
+    EXPECT_THAT(party.wait_for_loss(0), HasSubstr("memory"));  // it must not be waited for
     EXPECT_EQ(party.messenger().ask({&request, 1}).code(), ErrorCode::kOutOfMemory);
     EXPECT_FALSE(party.messenger().alive(0));
     return {};
