@@ -52,7 +52,11 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::open(const Place& place, boo
       about.st_ino != place.id) {
     return io_error("shared memory: the peer's memory does not exist");
   }
-  if ((fcntl(fd.get(), F_GET_SEALS) & kSeals) != kSeals) return os_error("trust it");
+  const int seals = fcntl(fd.get(), F_GET_SEALS);  // -1: a file that cannot have any
+  if (seals < 0) return os_error("trust it");
+  if ((seals & kSeals) != kSeals) {
+    return io_error("shared memory: the peer's memory is not sealed and could shrink");
+  }
   CFT_ASSIGN(std::byte* const data,
              map(fd, place.bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ));
   return std::shared_ptr<SharedMemory>(new SharedMemory(data, place, Fd()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory between ranks: the ring, what it refuses, and when it is used at all.
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +62,19 @@ TEST(SharedMemory, MapsWhatItHasLookedAt) {
   }
   stop = true;
   swapper.join();
+}
+
+/// Memory that is not sealed could be cut, and reading it would end the process with SIGBUS.
+TEST(SharedMemory, OpensNothingThatCouldShrink) {
+  constexpr size_t kBytes = 4096;
+  const Fd file(fileno(tmpfile())), unsealed(memfd_create("unsealed", MFD_CLOEXEC));
+  for (const int fd : {file.get(), unsealed.get()}) {
+    struct stat about {};
+    ASSERT_EQ(ftruncate(fd, kBytes), 0);
+    ASSERT_EQ(fstat(fd, &about), 0);
+    const auto opened = SharedMemory::open({getpid(), fd, kBytes, about.st_ino}, true);
+    EXPECT_THAT(opened.status().message(), HasSubstr("shared memory: ")) << fd;
+  }
 }
 
 TEST(ShmLink, BytesComeInOrderAroundTheRing) {
