@@ -104,7 +104,7 @@ class Group {
   virtual Counters counters() const = 0;
 };
 
-/// A group of `size` ranks in this process, one object per rank, for tests and for local[N].
+/// A group of `size` ranks in this process, one object per rank, for tests.
 std::vector<std::unique_ptr<Group>> make_local_groups(int size);
 
 }  // namespace cafetiere

@@ -62,6 +62,8 @@ class LocalEndpoint : public Endpoint {
   void receive(void* data, size_t bytes, const void** in_place) override;
   bool sending() const override { return taken() != posted_; }
   bool receiving() const override { return !expected_.empty(); }
+  /// Also when all has been sent, but progress() has not seen it: else arm() would never sleep.
+  bool pending() const override { return seen_taken_ != posted_ || receiving(); }
   Result<Progress> progress() override;
   bool arm(std::vector<pollfd>* polls) override;
   void disarm() override { ends_.self->disarm(); }

@@ -31,7 +31,7 @@ struct GroupOptions {
   int timeout_ms = 6000;           ///< silence after which a peer is considered lost
   int connect_timeout_ms = 10000;  ///< time until all ranks must be connected
   bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory is not encrypted
-  bool shared_memory = true;       ///< 8 MiB per pair of ranks on one host, if permitted
+  bool shared_memory = true;       ///< about 1 MiB per pair of ranks on one host
   bool infiniband = false;  ///< UCX between hosts if all ranks find it, else TCP; see connect()
   Logger log;
 };

@@ -6,7 +6,7 @@
 
 namespace cafetiere {
 
-/// Does a millisecond's worth of independent float32 multiply-adds with the vectors of an instruction set
+/// Does some 50 microseconds' worth of independent float32 multiply-adds with the vectors of an instruction set
 /// (instruction_set()), and returns how many operations that were, two each.
 double multiply_adds(std::string_view set);
 
