@@ -26,8 +26,17 @@ Status compare_weights(Group* group, std::span<const float> weights, int64_t ite
     if (all[rank] != common) odd.push_back(int(rank));
   }
   if (odd.empty()) return {};
+  const bool told = 2 * odd.size() < all.size();
   // The first rank that ends its run cancels the others, which by then are to have heard why.
   (void)barrier(group);
+  if (!told) {
+    return internal_error(fmt::format(
+        "after iteration {} the {} ranks have different weights, and no majority tells which ones "
+        "are wrong: the memory or the code of a machine is at fault. Test them, and resume from "
+        "the "
+        "last checkpoint",
+        iteration, all.size()));
+  }
   return internal_error(fmt::format(
       "after iteration {} the weights of rank {} are not those of the other ranks: its memory or "
       "its code is at fault. Exclude that machine and resume from the last checkpoint",

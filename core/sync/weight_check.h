@@ -10,7 +10,7 @@
 namespace cafetiere {
 
 /// Exchanges a hash of the weights (8 bytes per rank). Every rank calls it; if they differ, all
-/// return an error that names the ranks that differ from most others.
+/// return an error that names the ranks that differ from a majority, if there is one.
 Status compare_weights(Group* group, std::span<const float> weights, int64_t iteration);
 
 }  // namespace cafetiere

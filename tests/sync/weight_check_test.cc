@@ -40,5 +40,14 @@ TEST(WeightCheck, AllRanksAreToldWhichOneDiffers) {
   }
 }
 
+TEST(WeightCheck, WithoutAMajorityNobodyIsBlamed) {
+  for (const auto& told : {compare(2, {1}), compare(4, {0, 3})}) {
+    for (const Status& status : told) {
+      EXPECT_EQ(status.code(), ErrorCode::kInternal);
+      EXPECT_THAT(status.message(), testing::HasSubstr("no majority tells which ones are wrong"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cafetiere
