@@ -65,15 +65,11 @@ void Glog::write(LogLevel level, std::string_view message) {
   if (level < least_) return;
   const std::string line = glog_line(level, message);
   const std::lock_guard lock(mutex_);
-  if (file_) {
-    fmt::print(file_.get(), "{}\n", line);
-    std::fflush(file_.get());
-  }
+  if (file_) write_text(file_.get(), line + '\n');
   if (console_) {
     console_->log({LogLevel::kInfo, line});
   } else {
-    fmt::print(stream_, "{}\n", line);
-    std::fflush(stream_);
+    write_text(stream_, line + '\n');
   }
 }
 

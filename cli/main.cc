@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -140,6 +142,10 @@ int cft_main(int count, const char* const* arguments) {
   // Such as memory that ran out in a library.
   if (!end.ok()) std::fprintf(stderr, "cafetiere: %s\n", end.message().c_str());
   // Before a host that has buffers of its own writes on.
-  std::fflush(stdout);
-  return code;
+  errno = 0;
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost || !end.ok()) return code;
+  std::fprintf(stderr, "cafetiere: cannot write all of the output%s%s\n", errno ? ": " : "",
+               errno ? std::strerror(errno) : "");
+  return code == 0 ? cafetiere::kFailed : code;
 }

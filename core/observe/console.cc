@@ -94,6 +94,11 @@ ConsoleStyle console_style(std::FILE* stream) {
   return style;
 }
 
+void write_text(std::FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);  // fmt::print() would throw
+  std::fflush(stream);
+}
+
 std::string progress_line(const Progress& progress, const ConsoleStyle& style) {
   std::string line;
   for (const std::string& part : line_parts(progress, style.rewrite)) {
@@ -106,10 +111,7 @@ std::string progress_line(const Progress& progress, const ConsoleStyle& style) {
   return line;
 }
 
-ConsoleSink::~ConsoleSink() {
-  if (!current_.empty()) std::fputs("\n", stream_);
-  std::fflush(stream_);
-}
+ConsoleSink::~ConsoleSink() { write_text(stream_, current_.empty() ? "" : "\n"); }
 
 void ConsoleSink::progress(const Progress& event) {
   const bool end = event.step >= event.max_iter;
@@ -120,8 +122,7 @@ void ConsoleSink::progress(const Progress& event) {
   const std::string line = progress_line(event, style_);
   if (!style_.rewrite) return print_line(line);
   current_ = painted("36", line, style_.colour);
-  fmt::print(stream_, "{}{}", kClearLine, current_);
-  std::fflush(stream_);
+  write_text(stream_, kClearLine + current_);
 }
 
 void ConsoleSink::test(const TestResult& event) {
@@ -144,9 +145,8 @@ void ConsoleSink::log(const LogMessage& event) {
 
 void ConsoleSink::print_line(const std::string& line) {
   // The progress line is taken away and put back below what is printed.
-  if (!current_.empty()) std::fputs(kClearLine, stream_);
-  fmt::print(stream_, "{}\n{}", line, current_);
-  std::fflush(stream_);
+  const char* const clear = current_.empty() ? "" : kClearLine;
+  write_text(stream_, fmt::format("{}{}\n{}", clear, line, current_));
 }
 
 }  // namespace cafetiere

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "core/observe/events.h"
 
@@ -20,6 +21,10 @@ struct ConsoleStyle {
 /// A rewritten, coloured line when `stream` is a terminal (colour unless NO_COLOR is set), plain
 /// lines every few seconds otherwise.
 ConsoleStyle console_style(std::FILE* stream);
+
+/// Writes text at once. What the stream does not take, as its disk is full or its terminal gone, is
+/// lost: that must not end a training.
+void write_text(std::FILE* stream, std::string_view text);
 
 /// The text of one progress line, without colour or line end.
 std::string progress_line(const Progress& progress, const ConsoleStyle& style);

@@ -557,6 +557,26 @@ def test_failed_training_says_why_and_exits_with_1(trained, arguments, message):
     assert last.startswith("cafetiere: ") and message in last
 
 
+def test_a_log_that_cannot_be_written_does_not_end_a_training(trained, tmp_path):
+    folder, _ = trained
+    (folder / "mute.prototxt").write_text(SOLVER.replace('"bars"', f'"{tmp_path}/bars"'))
+    with open("/dev/full", "w") as full:
+        command = [PROGRAM, "train", "-solver", "mute.prototxt", "-max_iter", "5"]
+        ended = subprocess.run(command, cwd=folder, stderr=full, timeout=120, check=False)
+    assert ended.returncode == 0
+    assert (tmp_path / "bars_iter_5.caffemodel").exists()
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["train", "--help"]])
+def test_output_that_cannot_be_written_is_an_error(tmp_path, arguments):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("cafetiere: cannot write all of the output")
+
+
 def test_help_version_and_device_query(tmp_path):
     assert "convert_mnist" in run(cwd=tmp_path)
     assert "--sigint_effect" in run("train", "--help", cwd=tmp_path)
