@@ -62,7 +62,8 @@ AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Exchange ex
       update_(std::move(update)),
       exchange_(context, exchange) {
   const size_t kinds = size_t(update_.history_per_param());
-  for (const GradientExchange::Slice& s : exchange_.slices(rank_of(context.group))) {
+  const int rank = rank_of(context.group), ranks = size_of(context.group);
+  for (const auto& s : GradientExchange::slices(size_t(context.floats), rank, ranks)) {
     slices_.push_back({s.begin, s.end, HistoryArenas(kinds)});
     for (std::vector<float>& kind : slices_.back().history) kind.resize(s.end - s.begin, 0.f);
   }
@@ -150,27 +151,30 @@ Status AllReduce::clip(std::span<const float> gradient) {
   return {};
 }
 
-Status AllReduce::show_state(const StateUse& use) {
-  PlacedState placed;
-  for (size_t kind = 0; kind < size_t(update_.history_per_param()); ++kind) {
-    StateParts& parts = placed.history.emplace_back();
-    for (int rank = 0; rank < size_of(context_.group); ++rank) {
-      for (const GradientExchange::Slice& s : exchange_.slices(rank)) {
-        parts.push_back({rank, s.begin, s.end});
-      }
-      if (rank != rank_of(context_.group)) continue;
-      for (size_t i = 0; i < slices_.size(); ++i) {
-        parts[parts.size() - slices_.size() + i].values = slices_[i].history[kind].data();
+std::vector<StateParts> AllReduce::placed(int first, int ranks, bool here) const {
+  std::vector<StateParts> kinds(size_t(update_.history_per_param()));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto slices = GradientExchange::slices(size_t(context_.floats), rank, ranks);
+    const bool mine = here && rank == rank_of(context_.group);
+    for (size_t kind = 0; kind < kinds.size(); ++kind) {
+      for (size_t i = 0; i < slices.size(); ++i) {
+        kinds[kind].push_back({first + rank, slices[i].begin, slices[i].end,
+                               mine ? slices_[i].history[kind].data() : nullptr});
       }
     }
   }
-  return show_placed(context_.group, placed, use);
+  return kinds;
 }
 
-Status AllReduce::restore(ModeState& state) {
+Status AllReduce::show_state(const StateUse& use) {
+  const PlacedState state{.history = placed(0, size_of(context_.group), true)};
+  return show_placed(context_.group, state, use);
+}
+
+Status AllReduce::restore(ModeState& state, StateArray array) {
   for (Slice& s : slices_) {
-    for (size_t kind = 0; kind < std::min(s.history.size(), state.kinds); ++kind) {
-      CFT_TRY(state.read({StateArray::kHistory, kind}, s.begin, s.history[kind]));
+    for (array.index = 0; array.index < std::min(s.history.size(), state.kinds); ++array.index) {
+      CFT_TRY(state.read(array, s.begin, s.history[array.index]));
     }
   }
   return {};

@@ -30,7 +30,13 @@ class AllReduce : public SynchronousMode {
 
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return nullptr; }
-  Status restore(ModeState& state) override;
+  Status restore(ModeState& state) override { return restore(state, {StateArray::kHistory}); }
+
+  /// Where `ranks` ranks from `first` on keep the history of each kind; `here` if they are this
+  /// mode's group.
+  std::vector<StateParts> placed(int first, int ranks, bool here) const;
+  /// Restores the history from `array`, whose index this sets.
+  Status restore(ModeState& state, StateArray array);
 
  private:
   struct Slice {

@@ -11,17 +11,27 @@
 #include "core/base/guard.h"
 
 namespace cafetiere {
+namespace {
+
+std::vector<GradientExchange::Slice> bucket_bounds(size_t floats, int ranks) {
+  const size_t arena = std::max<size_t>(floats, 1);
+  const size_t bucket = ranks > 1 ? GradientExchange::bucket_floats(floats) : arena;
+  std::vector<GradientExchange::Slice> bounds;
+  for (size_t begin = 0; begin < arena; begin += bucket) {
+    bounds.push_back({begin, std::min(floats, begin + bucket)});
+  }
+  return bounds;
+}
+
+}  // namespace
 
 GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange)
     : context_(context), exchange_(exchange) {
   const int rank = rank_of(context.group), ranks = size_of(context.group);
-  const size_t floats = size_t(context.floats);
-  const size_t bucket = ranks > 1 ? bucket_floats(floats) : std::max<size_t>(floats, 1);
   // The exchanging thread must not use the pool, which backward uses.
   ThreadPool* const pool = ranks > 1 ? nullptr : context.pool;
   const ShardRange mine = shards_of_rank(rank, ranks, context.shards);
-  for (size_t begin = 0; begin < std::max<size_t>(floats, 1); begin += bucket) {
-    const size_t end = std::min(floats, begin + bucket);
+  for (const auto [begin, end] : bucket_bounds(size_t(context.floats), ranks)) {
     buckets_.push_back({begin, end, TreeSum(mine, context.shards, end - begin, pool),
                         even_slices(end - begin, ranks)});
   }
@@ -47,10 +57,11 @@ GradientExchange::~GradientExchange() {
   thread_.join();
 }
 
-std::vector<GradientExchange::Slice> GradientExchange::slices(int rank) const {
+std::vector<GradientExchange::Slice> GradientExchange::slices(size_t floats, int rank, int ranks) {
   std::vector<Slice> slices;
-  for (const Bucket& b : buckets_) {
-    slices.push_back({b.begin + b.slices[size_t(rank)], b.begin + b.slices[size_t(rank) + 1]});
+  for (const auto [begin, end] : bucket_bounds(floats, ranks)) {
+    const std::vector<size_t> bounds = even_slices(end - begin, ranks);
+    slices.push_back({begin + bounds[size_t(rank)], begin + bounds[size_t(rank) + 1]});
   }
   return slices;
 }

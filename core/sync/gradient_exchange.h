@@ -44,8 +44,8 @@ class GradientExchange : private ReadySource {
   struct Slice {
     size_t begin, end;
   };
-  /// The slices whose sums a rank gets, one of each bucket, in order.
-  std::vector<Slice> slices(int rank) const;
+  /// The slices of `floats` whose sums one of `ranks` ranks gets, one of each bucket, in order.
+  static std::vector<Slice> slices(size_t floats, int rank, int ranks);
 
   /// Adds the gradient of the next of the rank's shards, which is not the last.
   Status add(std::span<const float> gradient);

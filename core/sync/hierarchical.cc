@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "core/comm/collectives.h"
 #include "core/data/hash.h"
@@ -12,7 +14,6 @@
 namespace cafetiere {
 namespace {
 
-/// The first rank of each team, then the number of ranks.
 Result<std::vector<int>> team_bounds(Group* group, int team_size) {
   std::vector<int> bounds{0};
   const int ranks = size_of(group);
@@ -33,32 +34,36 @@ Result<std::vector<int>> team_bounds(Group* group, int team_size) {
   return bounds;
 }
 
+size_t team_of(int rank, const std::vector<int>& bounds) {
+  return size_t(std::ranges::upper_bound(bounds, rank) - bounds.begin()) - 1;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sync>> Hierarchical::make(const SyncContext& context, ArenaUpdate update,
                                                  int period, int team_size) {
-  const int rank = rank_of(context.group), ranks = size_of(context.group);
+  const int ranks = size_of(context.group);
   if (context.shards % ranks != 0) {
     return invalid_argument(
         fmt::format("mode \"hierarchical\" needs the same number of shards on each rank: {} shards "
                     "cannot be divided evenly among {} ranks",
                     context.shards, ranks));
   }
-  CFT_ASSIGN(const std::vector<int> bounds, team_bounds(context.group, team_size));
-  std::vector<int> team, leaders(bounds.begin(), bounds.end() - 1);
-  for (size_t t = 0; t + 1 < bounds.size(); ++t) {
-    if (rank < bounds[t] || rank >= bounds[t + 1]) continue;
-    for (int r = bounds[t]; r < bounds[t + 1]; ++r) team.push_back(r);
-  }
-  const double share = double(team.size()) / double(ranks);
+  CFT_ASSIGN(std::vector<int> bounds, team_bounds(context.group, team_size));
   return std::unique_ptr<Sync>(
-      new Hierarchical(context, team, leaders, share, period, std::move(update)));
+      new Hierarchical(context, std::move(bounds), period, std::move(update)));
 }
 
-Hierarchical::Hierarchical(const SyncContext& context, const std::vector<int>& team,
-                           const std::vector<int>& leaders, double share, int period,
+Hierarchical::Hierarchical(const SyncContext& context, std::vector<int> bounds, int period,
                            ArenaUpdate update)
-    : SynchronousMode(context.group), context_(context), period_(period), share_(float(share)) {
+    : SynchronousMode(context.group),
+      context_(context),
+      bounds_(std::move(bounds)),
+      mine_(team_of(rank_of(context.group), bounds_)),
+      period_(period),
+      share_(float(double(bounds_[mine_ + 1] - bounds_[mine_]) / double(bounds_.back()))) {
+  std::vector<int> team(size_t(bounds_[mine_ + 1] - bounds_[mine_]));
+  std::iota(team.begin(), team.end(), bounds_[mine_]);
   const int shards_each = context.shards / size_of(context.group);
   team_shards_ = {team.front() * shards_each, (team.back() + 1) * shards_each};
   SyncContext inside = context;
@@ -66,6 +71,7 @@ Hierarchical::Hierarchical(const SyncContext& context, const std::vector<int>& t
   if (context.group) {
     team_.emplace(context.group, team);
     inside.group = &*team_;
+    const std::vector<int> leaders(bounds_.begin(), bounds_.end() - 1);
     if (context.group->rank() == team.front()) leaders_.emplace(context.group, leaders);
   }
   steps_ = std::make_unique<AllReduce>(inside, std::move(update));
@@ -106,6 +112,22 @@ Status Hierarchical::average(std::span<float> weights) {
     CFT_TRY(all_gather_slices(&*leaders_, weights, slices));
   }
   return team_->size() > 1 ? broadcast(&*team_, 0, std::as_writable_bytes(weights)) : Status();
+}
+
+Status Hierarchical::show_state(const StateUse& use) {
+  if (teams() == 1) return steps_->show_state(use);
+  PlacedState placed{.mode = "hierarchical"};
+  for (size_t t = 0; t < teams(); ++t) {
+    const int first = bounds_[t], ranks = bounds_[t + 1] - first;
+    placed.replicas.push_back(steps_->placed(first, ranks, t == mine_));
+  }
+  placed.history = placed.replicas.front();
+  return show_placed(group(), placed, use);
+}
+
+Status Hierarchical::restore(ModeState& state) {
+  if (state.replicas != teams()) return steps_->restore(state);
+  return steps_->restore(state, {StateArray::kReplica, 0, mine_});
 }
 
 }  // namespace cafetiere

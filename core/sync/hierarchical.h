@@ -40,19 +40,21 @@ class Hierarchical : public SynchronousMode {
   Status consolidate(bool end, std::span<float> weights) override;
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
-  /// The history of the first team, which rank 0 belongs to.
-  Status show_state(const StateUse& use) override {
-    return team_shards_.begin == 0 ? steps_->show_state(use) : Status();
-  }
+  /// Each team has a history of its own; that of the first is the common one, too.
+  Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return steps_->own_state(); }
-  Status restore(ModeState& state) override { return steps_->restore(state); }
+  Status restore(ModeState& state) override;
 
  private:
-  Hierarchical(const SyncContext& context, const std::vector<int>& team,
-               const std::vector<int>& leaders, double share, int period, ArenaUpdate update);
+  /// `bounds`: the first rank of each team, then the number of ranks.
+  Hierarchical(const SyncContext& context, std::vector<int> bounds, int period, ArenaUpdate update);
   Status average(std::span<float> weights);
 
+  size_t teams() const { return bounds_.size() - 1; }
+
   const SyncContext context_;
+  const std::vector<int> bounds_;
+  const size_t mine_;  // this rank's team
   const int period_;
   const float share_;  // the team's share of the ranks
   bool replicas_equal_ = true;

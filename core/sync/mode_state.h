@@ -25,7 +25,7 @@ struct ModeState {
 
   std::string mode = {};  ///< the mode that owns what is beside the history; "" = none
   size_t kinds = 0;       ///< arrays of history
-  size_t replicas = 0;    ///< shards that have `kinds` arrays of their own
+  size_t replicas = 0;    ///< shards, or teams, that have `kinds` arrays of their own
   size_t outer = 0;       ///< arrays of the outer step; or error feedback of compression
 };
 

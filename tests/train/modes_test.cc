@@ -147,6 +147,20 @@ TEST(Hierarchical, TwoTeamsOfTwoLearn) {
   expect_same(once, train(job(text, 4)), "the same teams again");
 }
 
+// Each team has a momentum of its own.
+TEST(Hierarchical, GoesOnFromACheckpointOfTwoTeams) {
+  const std::string text = solver(kSgd, "mode: 'hierarchical' period: 5 group_size: 2");
+  const Outcome whole = train(job(text, 4));
+  Job begin = job(text, 4);
+  begin.max_iter = 15;
+  const Outcome half = train(begin);
+  Job end = job(text, 4);
+  end.from = &half;
+  const Outcome rest = train(end);
+  EXPECT_TRUE(whole.model == rest.model) << "weights differ";
+  EXPECT_TRUE(whole.state == rest.state) << "history differs";
+}
+
 // Half the bytes, nearly the same weights, and the same bits on all ranks (check_interval).
 TEST(Wire, OfSixteenBitsStaysNear) {
   for (const std::string mode : {"allreduce", "average", "diloco"}) {
