@@ -11,9 +11,10 @@ Average::Average(const SyncContext& context, ArenaUpdate update, const caffe::Sy
       mode_(sync.mode()),
       period_(sync.period()),
       rule_(history_rule(sync)),
+      exchange_(exchange),
       narrow_(exchange.rounds()),
       replicas_(context, std::move(update)),
-      mean_(context, exchange),
+      mean_(context),
       outer_(outer_step_of(sync, mean_.begin(), mean_.end(), replicas_.learned())) {}
 
 void Average::begin_shard(int shard, std::span<float> weights) {
@@ -35,25 +36,26 @@ Status Average::end_round(const UpdateStep&, std::span<float>, std::span<float> 
   const size_t begin = mean_.begin(), count = mean_.end() - begin;
   const std::span<const float> start = std::span(start_).subspan(begin, count);
   const std::span<float> mine = weights.subspan(begin, count);
-  CFT_TRY(mean_.reduce(weights));
+  CFT_TRY(mean_.reduce(weights, exchange_));
   for (size_t i = 0; narrow_ && i < count; ++i) mine[i] += start[i];
   if (outer_) outer_->apply(start, mine);
   for (size_t i = 0; narrow_ && i < count; ++i) mine[i] -= start[i];
-  CFT_TRY(mean_.gather(weights));
+  CFT_TRY(mean_.gather(weights, exchange_));
   for (size_t i = 0; narrow_ && i < weights.size(); ++i) weights[i] += start_[i];
   return end_history();
 }
 
+/// Always in float32: 16 bits lack the range of squared gradients, and history has no deltas.
 Status Average::end_history() {
+  const Exchange exchange = exchange_.in_float32();
   const int shards = replicas_.shards().size();
   for (size_t kind = 0; rule_ != HistoryRule::kKept && kind < replicas_.kinds(); ++kind) {
     if (rule_ == HistoryRule::kAveraged) {
       for (int i = 0; i < shards; ++i) CFT_TRY(mean_.add(replicas_.history(i)[kind]));
-      CFT_TRY(mean_.reduce(replicas_.history(shards - 1)[kind]));
-      CFT_TRY(mean_.gather(replicas_.history(shards - 1)[kind]));
-      for (int i = 0; i + 1 < shards; ++i) {
-        replicas_.history(i)[kind] = replicas_.history(shards - 1)[kind];
-      }
+      std::vector<float>& mean = replicas_.history(shards - 1)[kind];
+      CFT_TRY(mean_.reduce(mean, exchange));
+      CFT_TRY(mean_.gather(mean, exchange));
+      for (int i = 0; i + 1 < shards; ++i) replicas_.history(i)[kind] = mean;
     } else {
       for (int i = 0; i < shards; ++i) std::ranges::fill(replicas_.history(i)[kind], 0.f);
     }

@@ -45,6 +45,7 @@ class Average : public SynchronousMode {
   const std::string mode_;
   const int period_;
   const HistoryRule rule_;
+  const Exchange exchange_;
   const bool narrow_;  // 16 bits per number on the wire
   Replicas replicas_;
   ShardMean mean_;

@@ -33,6 +33,8 @@ struct Exchange {
     }
     return {};
   }
+  /// The same without rounding.
+  Exchange in_float32() const { return {.ring = ring}; }
   /// Whether the wire rounds: then deltas must be sent, as weights would lose small steps.
   bool rounds() const { return wire != Wire::kFloat32; }
 };

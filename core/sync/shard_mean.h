@@ -15,9 +15,8 @@ void divide_by_shards(std::span<float> sum, int shards);
 /// a slice of the mean and may change it before gather().
 class ShardMean {
  public:
-  explicit ShardMean(const SyncContext& context, Exchange exchange = {})
+  explicit ShardMean(const SyncContext& context)
       : context_(context),
-        exchange_(exchange),
         sum_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
              context.shards, size_t(context.floats), context.pool),
         slices_(even_slices(size_t(context.floats), size_of(context.group))) {}
@@ -30,16 +29,15 @@ class ShardMean {
   /// Adds the array of the rank's next shard. The last one must stay valid until reduce().
   Status add(std::span<const float> array) { return sum_.add(array); }
   /// Replaces slice [begin(), end()) of `array`, the one added last, with that of the mean.
-  Status reduce(std::span<float> array);
+  Status reduce(std::span<float> array, const Exchange& exchange);
   /// Gathers all slices on all ranks.
-  Status gather(std::span<float> array) {
+  Status gather(std::span<float> array, const Exchange& exchange) {
     const AllGatherOp gathering{array, slices_};
-    return exchange_.gather(context_.group, {&gathering, 1}, true);
+    return exchange.gather(context_.group, {&gathering, 1}, true);
   }
 
  private:
   const SyncContext context_;
-  const Exchange exchange_;
   TreeSum sum_;
   std::vector<size_t> slices_;
 };

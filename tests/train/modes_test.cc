@@ -175,6 +175,16 @@ TEST(Wire, OfSixteenBitsStaysNear) {
   }
 }
 
+// Adam's second moments are too small for 16 bits, and AdaGrad's sums may be too large.
+TEST(Wire, OfSixteenBitsDoesNotCarryHistory) {
+  const std::string adam = "type: 'Adam' momentum: 0.9 base_lr: 0.001";
+  const std::string sync = "mode: 'average' period: 5 history: 'averaged' ";
+  const Outcome whole = train(job(solver(adam, sync), 2));
+  const Outcome half = train(job(solver(adam, sync + "wire: 'float16' "), 2));
+  EXPECT_GT(distance(whole, half), 0);
+  EXPECT_LT(distance(whole, half), 0.02);
+}
+
 TEST(Ring, IsTheTreeToRounding) {
   const Outcome tree = train(job(solver(kSgd, "mode: 'allreduce'"), 3));
   const Outcome ring = train(job(solver(kSgd, "mode: 'allreduce' exchange: 'ring'"), 3));
