@@ -61,8 +61,8 @@ void set_option(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof value);  // best effort: affects only speed
 }
 
-/// No delay; and after 1 s of silence the kernel probes the peer every `interval_s`, and gives up if
-/// three probes get no answer.
+/// No delay; and after 1 s of silence the kernel probes the peer every `interval_s`, and gives up
+/// when no probe has been answered.
 void tune_common(int fd, int interval_s) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

@@ -6,8 +6,8 @@
 
 namespace cafetiere {
 
-/// Does some 50 microseconds' worth of independent float32 multiply-adds with the vectors of an instruction set
-/// (instruction_set()), and returns how many operations that were, two each.
+/// Does some 50 microseconds' worth of independent float32 multiply-adds with the vectors of an
+/// instruction set (instruction_set()), and returns how many operations that were, two each.
 double multiply_adds(std::string_view set);
 
 }  // namespace cafetiere
