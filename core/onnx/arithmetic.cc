@@ -108,25 +108,26 @@ Status add_power(const OnnxNode& node, OnnxReader& r, int x, float scale, float 
   return r.add(std::move(layer));
 }
 
-/// Where a constant of `shape` meets x when both are aligned at their last axes: the first axis, and
-/// the constant's shape without the ones around it.
+/// Where an operand of `shape` meets x when both are aligned at their last axes: the first axis, and
+/// the operand's shape without the ones around it.
 struct Meeting {
   int axis = 0;
   Shape shape;
 };
 
-Result<Meeting> meet(const Shape& shape, const Shape& x) {
+/// With `keeps_first`, a first axis of 1 is part of that shape.
+Result<Meeting> meet(const Shape& shape, const Shape& x, bool keeps_first = false) {
   const int lead = x.axes() - shape.axes();
   int begin = 0, end = shape.axes();
-  while (begin < end && shape[begin] == 1) ++begin;
-  while (end > begin && shape[end - 1] == 1) --end;
+  while (begin < end && shape[begin] == 1 && !keeps_first) ++begin;
+  while (end > begin + int(keeps_first) && shape[end - 1] == 1) --end;
   if (begin + lead < 0) {
-    return invalid_argument("a constant of shape " + shape.str() + " makes x of shape " + x.str() +
+    return invalid_argument("an operand of shape " + shape.str() + " makes x of shape " + x.str() +
                             " larger");
   }
   for (int i = begin; i < end; ++i) {
     if (shape[i] == x[i + lead]) continue;
-    return invalid_argument("a constant of shape " + shape.str() + " meets x of shape " + x.str() +
+    return invalid_argument("an operand of shape " + shape.str() + " meets x of shape " + x.str() +
                             ": it must have a run of x's axes and ones");
   }
   return Meeting{begin + lead, Shape({shape.dims().begin() + begin, shape.dims().begin() + end})};
@@ -182,7 +183,11 @@ Status add_pair(const OnnxNode& node, OnnxReader& r, bool product,
   }
   const size_t large = a.count() >= b.count() ? 0 : 1;
   const Shape &x = large == 0 ? a : b, &y = large == 0 ? b : a;
-  CFT_ASSIGN(const Meeting meeting, meet(y, x));
+  // A batch, even one of 1, stays and is left to the net, so that it may change.
+  const bool has_batch = x.axes() > 0 && y.axes() == x.axes() && y[0] == x[0];
+  Result<Meeting> with_batch = meet(y, x, has_batch);
+  CFT_ASSIGN(const Meeting meeting,
+             has_batch && !with_batch.ok() ? meet(y, x) : std::move(with_batch));
   caffe::LayerParameter reshape = r.layer("Reshape", node);
   const std::string inner = r.fresh(node.output());
   reshape.set_name(inner);
@@ -190,6 +195,7 @@ Status add_pair(const OnnxNode& node, OnnxReader& r, bool product,
   reshape.set_top(0, inner);
   caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
   for (int64_t dim : meeting.shape.dims()) shape->add_dim(dim);
+  if (has_batch && meeting.axis == 0) shape->set_dim(0, 0);
   CFT_TRY(r.add(std::move(reshape)));
   caffe::LayerParameter layer = r.layer(product ? "Scale" : "Bias", node);
   layer.set_bottom(0, pair[large]);

@@ -30,9 +30,10 @@ def save_model(nodes, constants=(), shape=("N", 3, 6, 6), outputs=("out",), opse
 
 
 def check_import(shape=(1, 3, 6, 6)):
-    """What was saved must score the same once it is read."""
+    """What was saved must score the same once it is read, with a batch of 1, and takes `shape`."""
     x = np.random.default_rng(5).normal(size=shape).astype(np.float32)
     net = import_net()
+    net.blobs["in"].reshape(*shape)
     net.blobs["in"].data[...] = x
     session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
     expected = session.run(None, {"in": x})
@@ -196,6 +197,45 @@ def test_a_norm_written_out(work):
         ],
         [("two", np.float32(2)), ("eps", np.float32(1e-5))],
     )
+    check_import()
+
+
+GATES = {
+    "squeeze and excitation": [
+        node("GlobalAveragePool", ["in"], ["mean"]),
+        node("Conv", ["mean", "narrow"], ["few"]),
+        node("Relu", ["few"], ["active"]),
+        node("Conv", ["active", "wide"], ["many"]),
+        node("Sigmoid", ["many"], ["gate"]),
+        node("Mul", ["in", "gate"], ["out"]),
+    ],
+    "means of channels": [
+        node("ReduceMean", ["in"], ["mean"], axes=[2, 3]),
+        node("Sub", ["in", "mean"], ["out"]),
+    ],
+    "means of rows": [
+        node("ReduceMean", ["in"], ["mean"], axes=[3]),
+        node("Sub", ["in", "mean"], ["out"]),
+    ],
+    "means of images": [
+        node("ReduceMean", ["in"], ["mean"], axes=[1, 2, 3]),
+        node("Div", ["in", "mean"], ["out"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("nodes", GATES.values(), ids=GATES.keys())
+def test_the_batch_may_change_where_two_values_meet(work, nodes):
+    save_model(nodes, [("narrow", random_array(2, 3, 1, 1)), ("wide", random_array(3, 2, 1, 1))])
+    check_import((3, 3, 6, 6))
+
+
+def test_a_map_without_channels_gates_one_image(work):
+    nodes = [
+        node("Conv", ["in", "w"], ["map"], pads=[1, 1, 1, 1]),
+        node("Mul", ["in", "map"], ["out"]),
+    ]
+    save_model(nodes, [("w", random_array(1, 3, 3, 3))])
     check_import()
 
 
