@@ -181,23 +181,36 @@ Status read_transpose(const OnnxNode& node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-/// The sizes a Resize gives, from its sizes or its scales.
-Result<std::vector<int64_t>> resized(const OnnxNode& node, const OnnxReader& r, const Shape& x) {
-  if (node.has(3)) return r.integers(node.input(3));
+/// The sizes that a Resize gives, and whether each is its scale times the size of x exactly.
+struct Resized {
+  std::vector<int64_t> sizes;
+  bool whole = true;
+};
+
+/// Scales are multiplied in single precision and cut, as in onnxruntime: 0.7 of 10 are 7.
+Result<Resized> resized(const OnnxNode& node, const OnnxReader& r, const Shape& x) {
+  Resized to;
+  if (node.has(3)) {
+    CFT_ASSIGN(to.sizes, r.integers(node.input(3)));
+    return to;
+  }
   if (!node.has(2)) return invalid_argument("needs constant sizes or scales");
   CFT_ASSIGN(const OnnxFloats scales, r.floats(node.input(2)));
-  std::vector<int64_t> sizes;
   for (int i = 0; i < x.axes() && i < int(scales.values.size()); ++i) {
-    const double size = double(x[i]) * double(scales.values[size_t(i)]);
-    if (!(size >= 1 && size <= INT32_MAX)) return invalid_argument("scales are out of range");
-    sizes.push_back(int64_t(size));
+    const float size = float(x[i]) * scales.values[size_t(i)];
+    if (!(size >= 1 && size < float(INT32_MAX))) {
+      return invalid_argument("scales are out of range");
+    }
+    to.sizes.push_back(int64_t(size));
+    to.whole = to.whole && float(to.sizes.back()) == size;
   }
-  return sizes;
+  return to;
 }
 
 Status read_resize(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
-  CFT_ASSIGN(const std::vector<int64_t> sizes, resized(node, r, x));
+  CFT_ASSIGN(const Resized to, resized(node, r, x));
+  const std::vector<int64_t>& sizes = to.sizes;
   const int h = x.axes() - 2;
   if (h < 1 || int(sizes.size()) != x.axes() ||
       !std::equal(sizes.begin(), sizes.begin() + h, x.dims().begin()) || sizes[size_t(h)] < 1 ||
@@ -212,6 +225,13 @@ Status read_resize(const OnnxNode& node, OnnxReader& r) {
   const std::string mode = node.text("mode", "nearest");
   const std::string at = node.text("coordinate_transformation_mode", "half_pixel");
   const std::string rounding = node.text("nearest_mode", "round_prefer_floor");
+  // ONNX then divides places by the scale, the layer by the quotient of the sizes.
+  if (!to.whole && at != "align_corners") {
+    return invalid_argument(fmt::format(
+        "its scales do not give whole sizes for {}: such a Resize has a layer only with "
+        "align_corners; export it with sizes in place of scales",
+        x.str()));
+  }
   if (mode == "nearest" && at == "asymmetric" && rounding == "floor") {
     p->set_mode(caffe::InterpParameter::NEAREST);
   } else if (mode == "linear" &&

@@ -239,6 +239,41 @@ def test_a_map_without_channels_gates_one_image(work):
     check_import()
 
 
+@pytest.mark.parametrize("scale", [0.7, 1.5, 2, 0.3])
+@pytest.mark.parametrize("where", ["align_corners", "half_pixel"])
+def test_a_resize_by_scales(work, scale, where):
+    resize = node(
+        "Resize",
+        ["in", "", "scales"],
+        ["out"],
+        mode="linear",
+        coordinate_transformation_mode=where,
+    )
+    scales = np.array([1, 1, scale, scale], np.float32)
+    save_model([resize], [("scales", scales)], shape=("N", 3, 10, 20))
+    check_import((2, 3, 10, 20))
+
+
+RESIZES = {
+    "linear": dict(mode="linear", coordinate_transformation_mode="half_pixel"),
+    "nearest": dict(
+        mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    ),
+    "corners": dict(mode="linear", coordinate_transformation_mode="align_corners"),
+}
+
+
+@pytest.mark.parametrize("mode", RESIZES)
+def test_scales_that_give_no_whole_sizes_need_corners(work, mode):
+    resize = node("Resize", ["in", "", "scales"], ["out"], name="culprit", **RESIZES[mode])
+    save_model([resize], [("scales", np.array([1, 1, 1.5, 1.5], np.float32))], shape=(1, 3, 5, 5))
+    if mode == "corners":
+        check_import((1, 3, 5, 5))
+        return
+    output = run("import_onnx", "net.onnx", "n.prototxt", "n.caffemodel", cwd=".", code=1)
+    assert "node 'culprit'" in output and "with sizes in place of scales" in output
+
+
 def test_thousands_of_nodes_of_one_name(work):
     count = 3000
     save_model(
