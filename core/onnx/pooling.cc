@@ -187,6 +187,13 @@ Status add_corrected(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter 
   const std::string inner = r.fresh(node.output());
   pooling.set_top(0, inner);
   CFT_TRY(r.add(std::move(pooling)));
+  constexpr int64_t kMaxFactors = int64_t{1} << 24;  // a small file may state any size
+  if (h.out > kMaxFactors / v.out) {
+    return invalid_argument(fmt::format(
+        "an average without the pads needs a factor for each of {} x {} windows; at most {} are "
+        "read: export it with count_include_pad, or without pads",
+        h.out, v.out, kMaxFactors));
+  }
   std::vector<float> factors;
   for (int64_t y = 0; y < h.out; ++y) {
     for (int64_t x = 0; x < v.out; ++x) {

@@ -274,6 +274,15 @@ def test_scales_that_give_no_whole_sizes_need_corners(work, mode):
     assert "node 'culprit'" in output and "with sizes in place of scales" in output
 
 
+def test_an_average_of_more_windows_than_memory_holds_is_refused(work):
+    pool = node(
+        "AveragePool", ["in"], ["out"], name="culprit", kernel_shape=[3, 3], pads=[1, 1, 1, 1]
+    )
+    save_model([pool], shape=(1, 1, 40000, 40000))
+    output = run("import_onnx", "net.onnx", "n.prototxt", "n.caffemodel", cwd=".", code=1)
+    assert "node 'culprit'" in output and "40000 x 40000 windows" in output
+
+
 def test_thousands_of_nodes_of_one_name(work):
     count = 3000
     save_model(
