@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations: BatchNorm, LayerNorm, GroupNorm, MVN, LRN and Softmax.
+#include <limits>
+
 #include "core/model/blob.h"
 #include "core/onnx/families.h"
 
@@ -230,6 +232,8 @@ Status read_softmax(const OnnxNode& node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
+/// The smallest normal float, whose logarithm is -87.3, is added to the probabilities: one that is 0
+/// in single precision would have no logarithm.
 Status read_log_softmax(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(caffe::LayerParameter layer, softmax_layer(node, r));
   const std::string inner = r.fresh(node.output());
@@ -237,6 +241,7 @@ Status read_log_softmax(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(r.add(std::move(layer)));
   caffe::LayerParameter log = r.layer("Log", node);
   log.set_bottom(0, inner);
+  log.mutable_log_param()->set_shift(std::numeric_limits<float>::min());
   return r.add(std::move(log));
 }
 

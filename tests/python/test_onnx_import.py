@@ -283,6 +283,20 @@ def test_an_average_of_more_windows_than_memory_holds_is_refused(work):
     assert "node 'culprit'" in output and "40000 x 40000 windows" in output
 
 
+def test_a_log_softmax_of_scores_far_apart(work):
+    save_model([node("LogSoftmax", ["in"], ["out"])], shape=("N", 4))
+    x = np.array([[0, 200, 0, 0], [-30, 0, 30, 20]], np.float32)
+    session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"in": x})[0]
+    assert expected.min() == -200
+    net = import_net()
+    net.blobs["in"].reshape(*x.shape)
+    net.blobs["in"].data[...] = x
+    net.forward()
+    smallest = np.log(np.finfo(np.float32).tiny)
+    np.testing.assert_allclose(net.blobs["out"].data, np.maximum(expected, smallest), atol=1e-4)
+
+
 def test_thousands_of_nodes_of_one_name(work):
     count = 3000
     save_model(
