@@ -42,9 +42,15 @@ LayerParam input_layer(const std::string& name, const std::vector<std::string>& 
 }
 
 /// The shape of a top that is not given: what the layer says itself, or one number a row.
-Shape other_shape(const LayerParam& layer, int top, int64_t batch) {
+Result<Shape> other_shape(const LayerParam& layer, int top, int64_t batch) {
   const auto& own = layer.input_param().shape();
   if (own.empty()) return Shape{batch};
+  if (own.size() != 1 && own.size() != layer.top_size()) {
+    return invalid_argument(fmt::format(
+        "layer {} has {} tops and {} shapes: input_param needs no shape, one shape or one for each "
+        "top",
+        layer.name(), layer.top_size(), own.size()));
+  }
   const auto& dims = own[own.size() == 1 ? 0 : top].dim();
   return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
 }
@@ -253,9 +259,12 @@ Status set_input_shapes(const std::map<std::string, Shape>& shapes, NetText* net
     const Shape& first = shapes.at(*given);
     std::vector<Shape> all;
     for (size_t i = 0; i < tops.size(); ++i) {
-      const auto own = shapes.find(tops[i]);
-      all.push_back(own != shapes.end() ? own->second
-                                        : other_shape(layer, int(i), first.axes() ? first[0] : 1));
+      if (const auto own = shapes.find(tops[i]); own != shapes.end()) {
+        all.push_back(own->second);
+        continue;
+      }
+      CFT_ASSIGN(Shape other, other_shape(layer, int(i), first.axes() ? first[0] : 1));
+      all.push_back(std::move(other));
     }
     layer = input_layer(layer.name(), tops, all);
   }

@@ -18,6 +18,8 @@ from onnx_nets import (
 )
 from test_cli import make_work, run
 
+from cafetiere.proto import caffe_pb2
+
 pytestmark = needs_program
 
 MEMORY = (
@@ -205,6 +207,17 @@ def test_a_deploy_net_takes_another_batch(work):
     caffe.Net("net.prototxt", caffe.TEST).save("net.caffemodel")
     run("export_onnx", *EXPORT, "-shape", "data=1x3x5x5", "net.onnx", cwd=".")
     assert inputs_of() == {"data": [1, 3, 5, 5]}
+
+
+def test_an_input_of_three_tops_and_two_shapes_is_refused(work):
+    shape = "shape { dim: 1 dim: 3 }"
+    net = (
+        'layer { name: "in" type: "Input" top: "a" top: "b" top: "c" input_param { '
+        f"{shape} {shape} }} }}\n"
+    ) + layer("Eltwise", "", "a b c", "sum")
+    weights = caffe_pb2.NetParameter(name="none").SerializeToString()
+    with pytest.raises(caffe.Error, match="layer in has 3 tops and 2 shapes"):
+        caffe.export_onnx(net, weights, "net.onnx", {"a": [1, 3]})
 
 
 def test_weights_of_another_net_are_refused(work):
