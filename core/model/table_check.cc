@@ -74,6 +74,10 @@ Status check_table_net(std::span<const TableColumn> features, const TableTarget&
       return invalid_argument(fmt::format("column '{}': {} is for labels; use CATEGORY or NUMBER",
                                           column.name(), TableColumn::Kind_Name(column.kind())));
     }
+    if (column.kind() == TableColumn::IMAGE && column.shape_size() != 3) {
+      return invalid_argument(fmt::format(
+          "column '{}': an IMAGE needs a shape of channels, height and width", column.name()));
+    }
   }
   CFT_TRY(check(target.labels));
   CFT_TRY(check_loss(target.labels, options));

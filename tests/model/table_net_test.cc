@@ -138,6 +138,14 @@ TEST(TableNet, MembersShareEmbeddingsAlone) {
       HasSubstr("members: a given net has one"));
 }
 
+TEST(TableNet, AnImageWithoutAShapeIsRefused) {
+  Column photo = category("photo", 0), label = category("label", 2);
+  photo.set_kind(Column::IMAGE);
+  label.set_kind(Column::CLASS);
+  EXPECT_THAT(table_net(std::vector{photo}, {{label}, {}}, {}).status().message(),
+              HasSubstr("column 'photo': an IMAGE needs a shape"));
+}
+
 TEST(TableNet, ALinearModelHasNoLayersOfItsOwn) {
   TableNetOptions options;
   options.layers = {};
