@@ -34,6 +34,12 @@ int finish(const Status& status) {
   return int(status.code());
 }
 
+std::string json_text(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Status give_json(const nlohmann::json& json, char** out) { return give_text(json_text(json), out); }
+
 Status not_null(const char* function, std::string_view names,
                 std::initializer_list<const void*> pointers) {
   for (const void* pointer : pointers) {

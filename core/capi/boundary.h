@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +92,10 @@ inline Status give_bytes(const std::string& bytes, void** out, uint64_t* size) {
 inline Status give_text(const std::string& text, char** out) {
   return give_bytes(text, reinterpret_cast<void**>(out), nullptr);
 }
+
+/// JSON as text. Bytes that are not UTF-8, such as those of a Latin-1 layer name, are replaced.
+std::string json_text(const nlohmann::json& json);
+Status give_json(const nlohmann::json& json, char** out);
 
 }  // namespace cafetiere::capi
 

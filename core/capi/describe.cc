@@ -275,7 +275,7 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(const NetChoice choice, capi::chosen_net(training, phase));
     if (sources) {
       CFT_ASSIGN(const nlohmann::json json, capi::sources_json(choice));
-      return capi::give_text(json.dump(), out);
+      return capi::give_json(json, out);
     }
     CFT_ASSIGN(const Graph graph,
                Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
@@ -289,6 +289,6 @@ int cft_describe(const char* options, char** out) {
       json["solver_text"] = to_text(whole);
     }
     if (!extra.is_null()) json["solver"] = extra;
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }

@@ -66,7 +66,7 @@ std::string classes_of(const caffe::NetParameter& net) {
   if (label.kind() == caffe::TableDataParameter::Column::CLASS) {
     for (const std::string& value : label.value()) classes.push_back(value);
   }
-  return classes.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(classes);
 }
 
 Status train(cft_keyed& keyed, RowTable&& rows) {

@@ -156,7 +156,7 @@ int cft_net_create(const char* options, const cft_host* host, cft_net** out) {
 
 int cft_net_describe(const cft_net* net, char** out) {
   CFT_NOT_NULL(net, out);
-  return capi::guarded([&] { return capi::give_text(capi::describe(net->net()).dump(), out); });
+  return capi::guarded([&] { return capi::give_json(capi::describe(net->net()), out); });
 }
 
 int cft_net_blob(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory) {
@@ -258,6 +258,6 @@ int cft_layer_types(char** out) {
     std::vector<std::string> names;
     for (const cafetiere::LayerType* type : cafetiere::layer_types()) names.push_back(type->name);
     std::sort(names.begin(), names.end());
-    return capi::give_text(nlohmann::json(names).dump(), out);
+    return capi::give_json(nlohmann::json(names), out);
   });
 }

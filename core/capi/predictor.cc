@@ -334,7 +334,7 @@ std::string describe(const PredictedNet& net) {
                     {"shape", dims},
                     {"size", row_size(net.shapes[o], axis, net.batch)}});
   }
-  return nlohmann::json{{"outputs", list}}.dump();
+  return json_text({{"outputs", list}});
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ int cft_replica_round(cft_replica* r, int64_t iter, int64_t steps, float* shared
       return cafetiere::invalid_argument(fmt::format("no {} iterations begin at {}", steps, iter));
     }
     CFT_ASSIGN(const auto done, r->replica->round(int(iter), int(steps), {shared, size_t(floats)}));
-    return capi::give_text(capi::to_json(done).dump(), report);
+    return capi::give_json(capi::to_json(done), report);
   });
 }
 
@@ -186,7 +186,7 @@ int cft_replica_test(cft_replica* r, const float* shared, uint64_t floats, char*
   CFT_NOT_NULL(r, shared, scores);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto result, r->replica->test({shared, size_t(floats)}));
-    return capi::give_text(capi::to_json(result).dump(), scores);
+    return capi::give_json(capi::to_json(result), scores);
   });
 }
 
@@ -269,7 +269,7 @@ int cft_rounds_restore(cft_rounds* r, const void* model, uint64_t model_bytes, c
 
 int cft_rounds_describe(const cft_rounds* r, char** out) {
   CFT_NOT_NULL(r, out);
-  return capi::guarded([&] { return capi::give_text(capi::to_json(*r->rounds).dump(), out); });
+  return capi::guarded([&] { return capi::give_json(capi::to_json(*r->rounds), out); });
 }
 
 int cft_rounds_shared(const cft_rounds* r, float* out, uint64_t floats) {

@@ -77,7 +77,7 @@ int cft_solver_describe(const cft_solver* solver, char** out) {
                               {"test_nets", solver->nets.size() - 1},
                               {"iter", solver->solver->iter()},
                               {"lr", solver->solver->rate()}};
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }
 

@@ -132,11 +132,8 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
     c.state.outline.learned_net = snapshot_weights(t->trainer->solver(), c, "");
     CFT_ASSIGN(const std::string model, c.model_bytes());
     CFT_ASSIGN(const std::string state, c.state_bytes());
-    const std::string json = nlohmann::json{
-        {"step", c.step()},
-        {"snapshot", c.is_snapshot},
-        {"sha256",
-         sha256_of(model)}}.dump();
+    const std::string json =
+        json_text({{"step", c.step()}, {"snapshot", c.is_snapshot}, {"sha256", sha256_of(model)}});
     return checkpoint_answer(cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
                                            state.data(), state.size()));
   };
@@ -221,7 +218,7 @@ int cft_sync_modes(char** out) {
                        {"rounds", mode.rounds},
                        {"rank_shards", mode.rank_shards}});
     }
-    return capi::give_text(modes.dump(), out);
+    return capi::give_json(modes, out);
   });
 }
 
@@ -290,7 +287,7 @@ int cft_trainer_rows(cft_trainer* t, char** out) {
   return capi::guarded([&]() -> Status {
     nlohmann::json json = nlohmann::json::object();
     for (const auto& [epoch, rows] : t->trainer->rows_used()) json[std::to_string(epoch)] = rows;
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }
 
@@ -302,7 +299,7 @@ int cft_trainer_seconds(cft_trainer* t, char** out) {
     for (size_t i = 0; i < seconds.size(); ++i) {
       json[cafetiere::name_of(cafetiere::Activity(i))] = seconds[i];
     }
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }
 
@@ -312,7 +309,7 @@ int cft_trainer_place(cft_trainer* t, char** out) {
     const cafetiere::Trainer::Place place = t->trainer->place();
     const nlohmann::json json = {
         {"step", place.iter}, {"doing", cafetiere::name_of(place.doing)}, {"thread", place.thread}};
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }
 
@@ -343,7 +340,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"peak_bytes", s.peak_bytes},
                               {"early_stopping", capi::stopping_json(t->trainer->stopping())},
                               {"instruction_set", cafetiere::instruction_set()}};
-    return capi::give_text(json.dump(), out);
+    return capi::give_json(json, out);
   });
 }
 

@@ -31,8 +31,8 @@ Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint)
                             {"model_file", model},
                             {"state_file", state}};
   const cft_callbacks& cb = t->callbacks;
-  CFT_TRY(
-      checkpoint_answer(cb.checkpoint(cb.context, json.dump().c_str(), nullptr, 0, nullptr, 0)));
+  CFT_TRY(checkpoint_answer(
+      cb.checkpoint(cb.context, json_text(json).c_str(), nullptr, 0, nullptr, 0)));
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "tests/data/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -73,6 +74,21 @@ TEST(NetInput, NoArraysAreRefused) {
   const NetHandle net = fed_net();
   EXPECT_NE(cft_net_set_input(net.get(), "in", data.data(), nullptr, 2), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("labels is NULL"));
+}
+
+TEST(NetText, ALatin1NameIsDescribed) {
+  const TempDir folder;
+  const std::string path = folder.write("net.prototxt",
+                                        "layer { name: 'caf\xe9' type: 'Input' top: 'caf\xe9' "
+                                        "input_param { shape { dim: 1 } } }");
+  cft_net* made = nullptr;
+  const std::string options = nlohmann::json{{"path", path}}.dump();
+  ASSERT_EQ(cft_net_create(options.c_str(), nullptr, &made), 0) << cft_last_error();
+  const NetHandle net(made);
+  char* text = nullptr;
+  ASSERT_EQ(cft_net_describe(net.get(), &text), 0) << cft_last_error();
+  EXPECT_THAT(text, HasSubstr("caf\xef\xbf\xbd"));
+  cft_free(text);
 }
 
 }  // namespace
