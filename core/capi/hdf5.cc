@@ -3,11 +3,13 @@
 #include "core/model/hdf5.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/capi/boundary.h"
 
 struct cft_hdf5 {
   cafetiere::Hdf5Reader reader;
+  mutable std::set<std::string> claimed;  // by name: a dataset is claimed once, however often asked
 };
 
 using cafetiere::Status;
@@ -17,7 +19,7 @@ int cft_hdf5_open(const char* path, cft_hdf5** out) {
   CFT_NOT_NULL(path, out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(cafetiere::Hdf5Reader reader, cafetiere::Hdf5Reader::open_file(path));
-    *out = new cft_hdf5{std::move(reader)};
+    *out = new cft_hdf5{std::move(reader), {}};
     return {};
   });
 }
@@ -25,8 +27,11 @@ int cft_hdf5_open(const char* path, cft_hdf5** out) {
 int cft_hdf5_shape(const cft_hdf5* hdf5, const char* dataset, char** out) {
   CFT_NOT_NULL(hdf5, dataset, out);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const cafetiere::Shape shape, hdf5->reader.claim(dataset));
-    return capi::give_text(nlohmann::json(shape.dims()).dump(), out);
+    const bool is_claimed = hdf5->claimed.contains(dataset);
+    CFT_ASSIGN(const cafetiere::Shape shape,
+               is_claimed ? hdf5->reader.shape(dataset) : hdf5->reader.claim(dataset));
+    hdf5->claimed.insert(dataset);
+    return capi::give_json(shape.dims(), out);
   });
 }
 
