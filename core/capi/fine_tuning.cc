@@ -78,6 +78,11 @@ Status take_encoding(const std::string& initial, Columns* features, TableTarget*
   if (table == layers.end()) {
     return invalid_argument("the initial model is no model of a table: it has no layer TableData");
   }
+  if (table->top_size() != table->table_data_param().top_size()) {
+    return invalid_argument(fmt::format(
+        "the initial model's layer {} has {} tops, but {} top blocks in table_data_param",
+        table->name(), table->top_size(), table->table_data_param().top_size()));
+  }
   Columns known, labels;
   for (int i = 0; i < table->table_data_param().top_size(); ++i) {
     const auto& top = table->table_data_param().top(i);

@@ -380,6 +380,10 @@ TEST(TableTargets, AModelGoesOnFromAnotherOne) {
               AllOf(HasSubstr("no layer \"hiden1\""), HasSubstr("hidden1, ")));
   EXPECT_THAT(net_of(other, columns, with(options, {{"initial", kSmallNet}})),
               HasSubstr("no layer TableData"));
+  const std::string torn = net.substr(0, net.find("top: \"label\"")) +
+                           net.substr(net.find("top: \"label\"") + sizeof("top: \"label\"") - 1);
+  EXPECT_THAT(net_of(other, columns, with(options, {{"initial", torn}})),
+              HasSubstr("layer table has 1 tops, but 2 top blocks"));
 }
 
 /// Few rows whose noise a net learns by heart, and rows without it.
