@@ -77,6 +77,15 @@ std::string first_values(std::span<const std::byte> bytes) {
   return fmt::format("[{}{}]", text, count > kShown ? ", ..." : "");
 }
 
+/// The first 64 bytes of a text or, if they end within a UTF-8 character, those before it.
+std::string_view first_characters(std::string_view text) {
+  constexpr size_t kShown = 64, kMostBytes = 4;  // of a character
+  if (text.size() <= kShown) return text;
+  size_t end = kShown;
+  while (end > kShown - kMostBytes && (uint8_t(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 std::string_view column_type_name(ColumnType type) {
@@ -85,7 +94,6 @@ std::string_view column_type_name(ColumnType type) {
 size_t column_type_bytes(ColumnType type) { return kTypes[static_cast<size_t>(type)].bytes; }
 
 std::string Cell::describe() const {
-  constexpr size_t kShown = 64;
   switch (type) {
     case ColumnType::kU8:
       return first_values<uint8_t>(bytes);
@@ -100,7 +108,8 @@ std::string Cell::describe() const {
     case ColumnType::kString:
       break;
   }
-  return fmt::format("\"{}\"{}", text().substr(0, kShown), bytes.size() > kShown ? "..." : "");
+  const std::string_view shown = first_characters(text());
+  return fmt::format("\"{}\"{}", shown, shown.size() < bytes.size() ? "..." : "");
 }
 
 Result<RowSchema> RowSchema::parse(std::string_view text) {

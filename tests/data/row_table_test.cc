@@ -108,6 +108,17 @@ TEST(RowTable, KeepsRowsAndViewsOfColumns) {
   EXPECT_EQ(table.row(0).size() + table.row(1).size(), chunk.span().size());
 }
 
+TEST(RowTable, ALongTextIsShownUpToAWholeCharacter) {
+  RowTable table(schema_of(R"({"columns": [{"name": "word", "type": "string"}]})"));
+  const std::string letters(62, 'a');
+  RowBytes chunk;
+  chunk.text(letters + "\u00e9\u00e9").text(letters + "\u20ac\u20ac").text(letters + "\u00e9");
+  ASSERT_TRUE(table.append(3, chunk.span()).ok());
+  EXPECT_EQ(table.cell(0, 0).describe(), "\"" + letters + "\u00e9\"...");
+  EXPECT_EQ(table.cell(1, 0).describe(), "\"" + letters + "\"...");
+  EXPECT_EQ(table.cell(2, 0).describe(), "\"" + letters + "\u00e9\"");
+}
+
 TEST(RowTable, IdentityIsTheIdOrTheWholeRow) {
   RowTable with(schema_of(kWithId)), without(schema_of(kWithoutId));
   RowBytes a, b;
