@@ -3,27 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "core/model/blob.h"
 #include "core/model/file.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
-namespace {
-
-std::vector<int64_t> dims_of(const caffe::BlobProto& blob) {
-  if (blob.has_shape()) return {blob.shape().dim().begin(), blob.shape().dim().end()};
-  return {blob.num(), blob.channels(), blob.height(), blob.width()};
-}
-
-/// Whether dimensions hold `values` values; avoids an overflow of the product.
-bool fills(const std::vector<int64_t>& dims, int64_t values) {
-  for (const int64_t d : dims) {
-    if (d < 1 || values % d != 0) return false;
-    values /= d;
-  }
-  return values == 1;
-}
-
-}  // namespace
 
 Result<MeanImage> read_mean_image(const std::string& path) {
   CFT_ASSIGN(const std::string bytes, read_file(path));
@@ -35,15 +19,18 @@ Result<MeanImage> parse_mean_image(const std::string& bytes, const std::string& 
   if (!blob.ParseFromString(bytes)) {
     return invalid_argument(name + " is not a binary BlobProto; make it with compute_image_mean");
   }
-  std::vector<int64_t> dims = dims_of(blob);
-  const bool filled = fills(dims, blob.data_size());
+  const Result<Shape> stored = blob_shape(blob);
+  if (!stored.ok()) return stored.status().with_context(name);
+  std::vector<float> values(value_count(blob));
+  std::vector<int64_t> dims = stored->dims();
   if (dims.size() == 4 && dims[0] == 1) dims.erase(dims.begin());
-  if (!filled || dims.size() != 3) {
+  if (values.empty() || int64_t(values.size()) != stored->count() || dims.size() != 3) {
     return invalid_argument(
         fmt::format("{} holds {} values, which are not one image; make it with compute_image_mean",
-                    name, blob.data_size()));
+                    name, values.size()));
   }
-  return MeanImage{Shape(std::move(dims)), {blob.data().begin(), blob.data().end()}};
+  CFT_TRY(blob_to_floats(blob, *stored, values).with_context(name));
+  return MeanImage{Shape(std::move(dims)), std::move(values)};
 }
 
 Status write_mean_image(const std::string& path, const MeanImage& image) {

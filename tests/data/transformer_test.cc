@@ -157,6 +157,17 @@ TEST(Transformer, SubtractsTheMeanImageWhereThePixelCameFrom) {
   }
 }
 
+TEST(Transformer, AMeanOfDoublesIsRead) {
+  const TempDir dir;
+  caffe::BlobProto blob;
+  for (const int64_t d : {2, 3, 4}) blob.mutable_shape()->add_dim(d);
+  for (int i = 0; i < 24; ++i) blob.add_double_data(i * 0.5);
+  caffe::TransformationParameter doubles, floats;
+  doubles.set_mean_file(dir.write("doubles.binaryproto", blob.SerializeAsString()));
+  floats.set_mean_file(mean_file(dir, {2, 3, 4}));
+  EXPECT_EQ(apply(transformer_of(doubles, false)), apply(transformer_of(floats, false)));
+}
+
 TEST(Transformer, FloatsNeedNoAlignment) {
   caffe::TransformationParameter param;
   param.set_scale(2);
