@@ -80,11 +80,10 @@ Status read_tensor(const Json& entry, std::string_view data, caffe::BlobProto* b
   if (!single && (type == entry.end() || *type != "F64")) {
     return invalid_argument("its dtype must be F32 or F64");
   }
-  CFT_ASSIGN(const std::vector<int64_t> dims, numbers(entry, "shape"));
+  CFT_ASSIGN(std::vector<int64_t> dims, numbers(entry, "shape"));
   CFT_ASSIGN(const std::vector<int64_t> place, numbers(entry, "data_offsets"));
-  caffe::BlobProto said;
-  said.mutable_shape()->mutable_dim()->Add(dims.begin(), dims.end());
-  CFT_ASSIGN(const Shape shape, blob_shape(said));
+  const Shape shape(std::move(dims));
+  CFT_TRY(check_blob_shape(shape));
   const int64_t size = shape.count() * (single ? 4 : 8);
   if (place.size() != 2 || place[0] > place[1] || place[1] > int64_t(data.size()) ||
       place[1] - place[0] != size) {

@@ -40,9 +40,9 @@ Status copy_values(const onnx::TensorProto& tensor, const Field& field, int64_t 
 /// Sizes from a file as a shape that a blob may have.
 template <class Dims>
 Result<Shape> checked_shape(const Dims& dims) {
-  caffe::BlobProto blob;
-  blob.mutable_shape()->mutable_dim()->Add(dims.begin(), dims.end());
-  return blob_shape(blob);
+  Shape shape({dims.begin(), dims.end()});
+  CFT_TRY(check_blob_shape(shape));
+  return shape;
 }
 
 Result<Shape> tensor_shape(const onnx::TensorProto& tensor) { return checked_shape(tensor.dims()); }
