@@ -45,18 +45,9 @@ final class Predict extends Prediction<Scorer> {
   @Override
   float[] score(Scorer scorer, InternalRow arguments) {
     float[] score = new float[scorer.size()];
-    scorer.score(isVector ? floats(vector(arguments, 1)) : floats(arguments.getArray(1)), score);
+    float[] features = isVector ? floats(vector(arguments, 1)) : whole(arguments.getArray(1)).toFloatArray();
+    scorer.score(features, score);
     return score;
-  }
-
-  private static float[] floats(ArrayData values) {
-    for (int i = 0; i < values.numElements(); i++) {
-      if (values.isNullAt(i)) {
-        throw new IllegalArgumentException("the features that predict is to score hold a NULL at element "
-            + i + ": fill it, or leave the row out with WHERE");
-      }
-    }
-    return values.toFloatArray();
   }
 
   private static float[] floats(Vector vector) {

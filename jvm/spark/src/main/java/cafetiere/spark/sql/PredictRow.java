@@ -102,7 +102,7 @@ final class PredictRow extends Prediction<TableScorer> {
     if (type instanceof DecimalType decimal) {
       return cells.getDecimal(i, decimal.precision(), decimal.scale()).toDouble();
     }
-    if (type instanceof ArrayType) return cells.getArray(i).toDoubleArray();
+    if (type instanceof ArrayType) return whole(cells.getArray(i)).toDoubleArray();
     if (type.equals(SQLDataTypes.VectorType())) return vector(cells, i).toArray();
     return cells.get(i, type);
   }

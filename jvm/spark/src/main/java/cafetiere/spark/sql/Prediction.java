@@ -90,6 +90,17 @@ abstract class Prediction<S> implements ScalarFunction<ArrayData> {
     return scorer;
   }
 
+  /** An array without NULLs, which would be read as zeros. */
+  static ArrayData whole(ArrayData values) {
+    for (int i = 0; i < values.numElements(); i++) {
+      if (values.isNullAt(i)) {
+        throw new IllegalArgumentException("the features that predict is to score hold a NULL at element "
+            + i + ": fill it, or leave the row out with WHERE");
+      }
+    }
+    return values;
+  }
+
   static Vector vector(InternalRow row, int place) {
     InternalRow fields = row.getStruct(place, VECTOR_FIELDS);
     return (Vector) ((UserDefinedType<?>) SQLDataTypes.VectorType()).deserialize(fields);

@@ -11,6 +11,7 @@ import cafetiere.spark.BothLines;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TestCluster;
 import cafetiere.spark.TestNets;
+import cafetiere.spark.ml.CaffeRegressor;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.ml.functions;
@@ -75,6 +76,16 @@ class PredictFunctionTest {
         .get(0).isNullAt(0));
     assertTells("NULL at element 1",
         "cafetiere_predict('" + path + "', array(1f, if(id >= 0, NULL, 2f), 3f))");
+  }
+
+  @Test
+  void aNullInAnArrayOfARowIsRefusedToo() throws Exception {
+    String table = folder.resolve("table").toString();
+    new CaffeRegressor().setFeaturesCols("xs").setLabelCol("y").setNumWorkers(1).setMaxEpochs(1)
+        .fit(spark.range(20).selectExpr("array(id + 0.5D, 2D) xs", "id y")).write().save(table);
+    String score = "cafetiere.predict('" + table + "', struct(array(1D, if(id > 0, NULL, 2D)) AS xs))";
+    assertEquals(1, query(score, "id = 0").size());
+    assertTells("NULL at element 1", score);
   }
 
   @Test
