@@ -39,6 +39,7 @@ public final class MetricsRoute implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(MetricsRoute.class);
 
+  private static final String SOCKET = "a socket to the driver";
   private static final int VIEW_BITS = 32;
 
   private final Address address;
@@ -56,8 +57,9 @@ public final class MetricsRoute implements AutoCloseable {
     if (plugin != null) {
       use("Spark's plugin connection", plugin::send);
     } else {
+      name = SOCKET;
       try {
-        use("a socket to the driver", new SocketSender(address));
+        use(SOCKET, new SocketSender(address));
       } catch (IOException e) {
         useAccumulator(e);
       }
@@ -116,8 +118,7 @@ public final class MetricsRoute implements AutoCloseable {
   }
 
   private void useAccumulator(IOException why) {
-    LOG.warn("The driver's event socket is not usable ({}); events travel by accumulators",
-        why.getMessage());
+    LOG.warn("Events cannot travel by {} ({}): they travel by accumulators", name, why.getMessage());
     use("accumulators", address.accumulator()::add);
   }
 

@@ -39,12 +39,12 @@ public final class Json {
     }
   }
 
-  /** Reads what the engine wrote. */
+  /** Reads what the engine wrote, or an event or a file of a saved model. */
   public static JsonNode parse(String json) {
     try {
       return MAPPER.readTree(json);
     } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the engine's answer is not JSON: " + json, e);
+      throw new IllegalStateException("this is not the JSON that Cafetiere writes: " + json, e);
     }
   }
 }
