@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -17,12 +18,15 @@ import org.apache.hadoop.fs.Path;
 public final class LmdbFiles {
   /** A database's file in its folder, as liblmdb names it. */
   static final String DATA = "data.mdb";
-  /** The folder of a partition's database. */
-  static final String PART = "part-%05d";
   /** Beside the folders of partitions when all of them are there: a rename may copy one by one. */
   static final String SUCCESS = "_SUCCESS";
 
   private LmdbFiles() {}
+
+  /** The folder of a partition's database. */
+  static String part(int number) {
+    return String.format(Locale.ROOT, "part-%05d", number);
+  }
 
   /** Whether a table's path is one of databases: a folder of liblmdb's, or what LmdbOutput writes. */
   public static boolean areAt(String path, Configuration conf) {
@@ -30,7 +34,7 @@ public final class LmdbFiles {
       Path folder = new Path(path);
       FileSystem fs = folder.getFileSystem(conf);
       return folder.getName().equals(DATA) || fs.exists(new Path(folder, DATA))
-          || fs.exists(new Path(new Path(folder, PART.formatted(0)), DATA));
+          || fs.exists(new Path(new Path(folder, part(0)), DATA));
     } catch (IOException | IllegalArgumentException e) {
       return false; // Whoever reads the table says what is wrong with its path.
     }

@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.UUID;
 import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
@@ -147,7 +148,7 @@ public final class LmdbOutput {
       result = new Path(staging, "result");
       fs.mkdirs(result);
       for (int i = 0; i < attempts.size(); i++) {
-        move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.PART.formatted(i)));
+        move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.part(i)));
       }
     }
     fs.delete(new Path(target, LmdbFiles.SUCCESS), false); // first: what goes is not whole any more
@@ -165,6 +166,11 @@ public final class LmdbOutput {
     if (!fs.rename(from, to)) throw new IOException("cannot rename " + from + " to " + to);
   }
 
+  /** The key of a row that has none: they sort as the rows lie. */
+  static String place(int partition, long number) {
+    return String.format(Locale.ROOT, "%05d-%010d", partition, number);
+  }
+
   /** What the tasks know: a partition goes into a database of its own. */
   private record Task(Kind kind, String staging, boolean isOfRecords, boolean hasKeys,
       boolean isByPixel, SerializableConfiguration conf) implements java.io.Serializable {
@@ -178,7 +184,7 @@ public final class LmdbOutput {
         java.nio.file.Path database = local.resolve("db");
         fill(database, partition, rows);
         long attempt = TaskContext.get().taskAttemptId();
-        Path target = new Path(staging, LmdbFiles.PART.formatted(partition) + "." + attempt);
+        Path target = new Path(staging, LmdbFiles.part(partition) + "." + attempt);
         fileSystem(target, conf.value())
             .copyFromLocalFile(false, true, new Path(database.toUri()), target);
         return List.of(target.getName()).iterator();
@@ -202,8 +208,7 @@ public final class LmdbOutput {
         long pending = 0;
         for (long number = 0; rows.hasNext(); number++) {
           Row row = rows.next();
-          byte[] key = hasKeys
-              ? key(row) : "%05d-%010d".formatted(partition, number).getBytes(UTF_8);
+          byte[] key = hasKeys ? key(row) : place(partition, number).getBytes(UTF_8);
           if (Arrays.equals(key, last)) throw invalid(key, "is there twice in one partition");
           byte[] value = isOfRecords ? row.getAs(1) : datum(row, key).encode();
           writer.put(key, value);

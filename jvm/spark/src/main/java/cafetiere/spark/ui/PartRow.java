@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ui;
 
+import java.util.Locale;
 import org.apache.spark.util.kvstore.KVIndex;
 
 /** Some of a run's events in the store of Spark's UI, which makes it by its fields. */
@@ -14,7 +15,7 @@ public final class PartRow {
   public PartRow() {}
 
   PartRow(RunUpdate update) {
-    this.id = String.format("%s/%09d", update.run(), update.part());
+    this.id = String.format(Locale.ROOT, "%s/%09d", update.run(), update.part());
     this.events = update.events();
   }
 }

@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.DataFrameReader;
@@ -210,6 +211,18 @@ class LmdbTest {
       seen.add(rows);
     }
     assertTrue(seen.contains(0L), "no write was broken off: " + seen);
+  }
+
+  @Test
+  void namesHaveTheSameDigitsInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertEquals("part-00003", LmdbFiles.part(3));
+      assertEquals("00003-0000000020", LmdbOutput.place(3, 20));
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   private static void save(int rows, String name) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import cafetiere.spark.BothLines;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.status.ElementTrackingStore;
@@ -81,6 +82,18 @@ class RunListenerTest {
 
   private List<String> runs() {
     return RunStore.runs(store).stream().map(row -> row.run).collect(Collectors.toList());
+  }
+
+  @Test
+  void partsHaveTheSameDigitsInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      RunUpdate update = new RunUpdate("run", "title", 20, 1, "", "", "", "owner", RunRow.RUNNING);
+      assertEquals("run/000000020", new PartRow(update).id);
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   private void hear(String run, long time, long part, String state) {
