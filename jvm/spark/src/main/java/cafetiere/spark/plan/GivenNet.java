@@ -33,7 +33,7 @@ public record GivenNet(String net, Path file) implements AutoCloseable {
 
   /** The param weights of an estimator: a path, or "". */
   public String weights() {
-    return file == null ? "" : file.toUri().toString();
+    return file == null ? "" : HadoopFiles.ofLocal(file);
   }
 
   @Override

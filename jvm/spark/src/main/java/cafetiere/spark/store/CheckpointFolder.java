@@ -3,7 +3,7 @@ package cafetiere.spark.store;
 
 import cafetiere.spark.feed.RowsHash;
 import cafetiere.spark.plan.TrainingPlan;
-import java.io.File;
+import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
 import java.net.URI;
 import java.util.concurrent.TimeUnit;
@@ -96,8 +96,8 @@ public final class CheckpointFolder {
             + " for checkpoints (" + e.getMessage() + "): set checkpointDir", e);
       }
     }
-    return new File(System.getProperty("java.io.tmpdir"), "cafetiere/run-" + name).toURI()
-        .toString();
+    return HadoopFiles.ofLocal(
+        java.nio.file.Path.of(System.getProperty("java.io.tmpdir"), "cafetiere", "run-" + name));
   }
 
   /** Whether the path's files are seen by one machine only, unless something is mounted there. */

@@ -2,6 +2,7 @@
 package cafetiere.spark.submit;
 
 import cafetiere.spark.CaffeParams;
+import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
@@ -99,7 +100,7 @@ record Flag(String name, String value, String text, String param) {
   /** Files that spark-submit put beside the driver are local, whatever the default file system. */
   private static String located(String paths) {
     return Stream.of(paths.split(","))
-        .map(path -> Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path)
+        .map(path -> Files.exists(Path.of(path)) ? HadoopFiles.ofLocal(Path.of(path)) : path)
         .collect(Collectors.joining(","));
   }
 

@@ -8,6 +8,7 @@ import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.sequence.SequenceImages;
+import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
@@ -172,7 +173,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   /** CaffeOnSpark takes file:some/folder from the folder that it runs in; Hadoop does not. */
   private static String located(String path) {
     boolean isRelative = path.startsWith(FILE) && !path.startsWith(FILE + "/");
-    return isRelative ? Path.of(path.substring(FILE.length())).toUri().toString() : path;
+    return isRelative ? HadoopFiles.ofLocal(Path.of(path.substring(FILE.length()))) : path;
   }
 
   /** Fed by the numbers of databases that have them in place of bytes. */

@@ -38,6 +38,11 @@ public final class HadoopFiles {
     T on(FileSystem files, Path file) throws IOException;
   }
 
+  /** The path of a local file, with its scheme. The text of its URI has %20 for a blank, as no file has. */
+  public static String ofLocal(java.nio.file.Path file) {
+    return new Path(file.toUri()).toString();
+  }
+
   /** Whether there is a file. */
   public static boolean exists(String path, Configuration conf) {
     return done("look for", path, conf, FileSystem::exists);

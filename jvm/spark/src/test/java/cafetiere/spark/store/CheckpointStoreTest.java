@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.TestImages;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -135,6 +136,19 @@ class CheckpointStoreTest {
     write(10);
     assertTrue(store.keepFinished());
     assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void theTemporaryFolderMayHaveABlankInItsPath() {
+    String before = System.getProperty("java.io.tmpdir");
+    System.setProperty("java.io.tmpdir", dir.resolve("a tmp").toString());
+    try {
+      String folder = CheckpointFolder.of(TestImages.session().sparkContext(), "", "1");
+      assertEquals(dir + "/a tmp/cafetiere/run-1",
+          new org.apache.hadoop.fs.Path(folder).toUri().getPath());
+    } finally {
+      System.setProperty("java.io.tmpdir", before);
+    }
   }
 
   @Test

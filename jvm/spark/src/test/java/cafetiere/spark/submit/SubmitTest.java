@@ -275,10 +275,14 @@ class SubmitTest {
   void goesOnFromASnapshot() throws IOException {
     Path longer = dir.resolve("longer.prototxt");
     Files.writeString(longer, TestImages.solver(STEPS + 20) + " net: \"lenet.prototxt\"");
+    Path folder = Files.createDirectory(dir.resolve("100% of #1")); // which a URI would escape
+    for (String part : List.of(".caffemodel", ".solverstate")) {
+      Files.copy(dir.resolve("lenet_iter_" + STEPS + part), folder.resolve("lenet" + part));
+    }
     Submit.run(spark, "-conf", longer.toString(), "-train", "-trainData", uri("train.parquet"),
-        "-clusterSize", "2", "-model", uri("longer.model"),
-        "-weights", dir.resolve("lenet_iter_" + STEPS + ".caffemodel").toString(),
-        "-snapshot", dir.resolve("lenet_iter_" + STEPS + ".solverstate").toString());
+        "-clusterSize", "2", "-model", uri("longer.model"), "-checkpointDir", folder.toString(),
+        "-weights", folder.resolve("lenet.caffemodel").toString(),
+        "-snapshot", folder.resolve("lenet.solverstate").toString());
     assertTrue(Files.exists(dir.resolve("lenet_iter_" + (STEPS + 20) + ".solverstate")));
   }
 
