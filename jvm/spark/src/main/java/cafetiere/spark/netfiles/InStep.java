@@ -2,6 +2,7 @@
 package cafetiere.spark.netfiles;
 
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.plan.SourceLayer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -64,7 +65,7 @@ final class InStep {
       long[] shape = form.shape().stream().mapToLong(Integer::longValue).toArray();
       Metadata sizes = form.isEncoded() || shape.length == 0 ? Metadata.empty()
           : new MetadataBuilder().putLongArray(RowForm.SHAPE, shape).build();
-      columns.add(functions.col(from).as(tops.get(i), sizes));
+      columns.add(NamedColumn.of(from).as(tops.get(i), sizes));
     }
     return table.rows().select(columns.toArray(new Column[0]));
   }

@@ -13,6 +13,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestWeights;
+import cafetiere.spark.plan.SourceLayer;
 import java.io.IOException;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
@@ -114,6 +115,18 @@ class DataLayersTest {
     String told = assertThrows(PreflightException.class, () -> files.fitFiles(spark)).getMessage();
     assertTrue(told.contains("layer 'data' has 199 records"), told);
     assertTrue(told.contains("layer 'image' has 200"), told);
+  }
+
+  @Test
+  void topsOfFilesMayHaveDotsInTheirNames() {
+    String source = "hdf5_data_param { source: 'list' batch_size: 16 }";
+    List<SourceLayer> layers = SourceLayer.of("",
+        layer("HDF5Data", "my.hint", "odd", source) + layer("HDF5Data", "image", "label", source), "TRAIN");
+    FileTable both = InStep.table(spark, layers, List.of(
+        new FileTable(rows.selectExpr("id", "hint `my.hint`", "odd"), "my.hint", "odd", false),
+        new FileTable(rows.selectExpr("hint image", "label"), "image", "label", false)));
+    assertEquals(List.of("id", "my.hint", "odd", "image", "label"), List.of(both.rows().columns()));
+    assertEquals(ROWS, both.rows().count());
   }
 
   /** With the names that HDF5Output gives the hint and what goes with it. */
