@@ -157,7 +157,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
     if (!RowNet.isNeeded(SourceLayer.of(getSolver(), getNet(), "TRAIN"))) {
-      feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
+      feed(Preprocessing.schema(getPreprocessor(), schema),
+          NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
     }
     return appendOutputs(schema);
   }

@@ -15,6 +15,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.ml.Pipeline;
+import org.apache.spark.ml.PipelineModel;
+import org.apache.spark.ml.PipelineStage;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -92,6 +95,15 @@ class PreprocessorTest {
     byte[] plain = estimator(TestNegative.class.getName()).fit(images).weights();
     assertArrayEquals(estimator("").setFeaturesCol("image").fit(images).weights(), plain);
     assertFalse(Arrays.equals(plain, model.weights()));
+  }
+
+  @Test
+  void aPipelineChecksTheColumnsThatItMakes() {
+    Dataset<Row> images = TestImages.images(TestImages.session(), ROWS);
+    CaffeEstimator estimator = estimator(Negative.class.getName());
+    PipelineModel fitted = new Pipeline().setStages(new PipelineStage[] {estimator}).fit(images);
+    assertArrayEquals(estimator.fit(images).weights(), ((CaffeModel) fitted.stages()[0]).weights());
+    assertEquals(fitted.transform(images).schema(), fitted.transformSchema(images.schema()));
   }
 
   @Test
