@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.files;
 
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -23,6 +25,7 @@ import org.apache.spark.api.java.JavaSparkContext;
  * @param first the number of the first one of them
  * @param count how many they are
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
 record RecordRange(String file, long header, int size, long first, long count)
     implements Serializable {
   /** A range smaller than this is not worth a task. */

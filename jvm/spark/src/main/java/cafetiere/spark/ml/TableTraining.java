@@ -22,6 +22,8 @@ import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.plan.SolverSettings;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.util.Json;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
@@ -53,6 +55,7 @@ final class TableTraining {
   private TableTraining() {}
 
   /** What one part of a table has told; {@code error} and its code, where it cannot be used. */
+  @DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
   private record Part(byte[] statistics, CafetiereException.Code code, String error)
       implements Serializable {
     CafetiereException exception() {

@@ -7,6 +7,8 @@ import cafetiere.spark.files.SourceFiles;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.TaskFolder;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -31,6 +33,7 @@ import org.apache.spark.util.SerializableConfiguration;
 /** Caffe's lists of HDF5 files, with white space between their paths. A task reads a file. */
 final class Hdf5List {
   /** A file, by its place in the list. */
+  @DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
   private record Entry(int place, String path) implements Serializable {}
 
   private Hdf5List() {}

@@ -3,6 +3,8 @@ package cafetiere.spark.netfiles;
 
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.util.HadoopFiles;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +29,7 @@ final class ImageList {
   /** Paths may have blanks. */
   private static final Pattern LINE = Pattern.compile("\\s*(\\S.*?)\\s+(-?\\d{1,9})\\s*");
 
+  @DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
   private record Entry(long line, String path, int label) implements Serializable {}
 
   private ImageList() {}

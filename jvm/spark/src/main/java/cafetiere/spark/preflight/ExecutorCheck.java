@@ -4,6 +4,8 @@ package cafetiere.spark.preflight;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
 import cafetiere.spark.internal.SparkInternals;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,6 +35,7 @@ final class ExecutorCheck {
    * @param engine why it cannot load the engine, "" if it can
    * @param blind whether it does not see the probe
    */
+  @DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
   record Answer(String executor, String engine, boolean blind) implements Serializable {}
 
   /**

@@ -7,6 +7,8 @@ import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.util.Json;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.HashMap;
@@ -19,6 +21,7 @@ import org.apache.spark.util.SerializableConfiguration;
  * everywhere when the driver destroys it. A copy begins without replicas, and one that Spark drops
  * early costs time only: its replicas are made anew.
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record, as the setup is
 final class RoundsCell implements Serializable {
   private static final long serialVersionUID = 1L;
 
