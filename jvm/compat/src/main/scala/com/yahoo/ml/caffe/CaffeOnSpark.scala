@@ -27,6 +27,7 @@ object CaffeOnSpark {
 
   private[caffe] def run(sc: SparkContext, args: Array[String]): Unit = {
     val conf = new Config(sc, args)
+    if (conf.protoFile.isEmpty) throw new IllegalArgumentException("-conf is missing")
     val caffe = new CaffeOnSpark(sc)
     if (conf.isTraining) {
       if (isTested(conf)) caffe.trainWithValidation(source(conf, true), source(conf, false))

@@ -56,6 +56,7 @@ abstract class DataSource[T1, T2](
     true
   }
 
+  /** An empty queue, for programs in this package that feed a net themselves. */
   private[caffe] def resetQueue(capacity_limit: Int = 0): Unit = {
     val isLimited = capacity_limit > 0 && capacity_limit <= DataSource.Capacity
     sourceQueue = new ArrayBlockingQueue[T1](if (isLimited) capacity_limit else DataSource.Capacity)

@@ -7,7 +7,9 @@ import com.yahoo.ml.jcaffe.CaffeNet
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-/** Snapshots of a net that a program feeds itself, at Hadoop paths. */
+/** Snapshots of a net that a program feeds itself, at Hadoop paths. For programs in this package, as the tests are
+  * that CaffeOnSpark came with.
+  */
 private[caffe] object FSUtils {
 
   /** Copies a local file, in place of one that is there. */

@@ -4,7 +4,7 @@ package com.yahoo.ml.caffe
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.functions.{array, avg}
 
-/** The mean of a column of arrays, element by element.
+/** The mean of a column of arrays, element by element. For programs in this package, as FSUtils is.
   *
   * @param n the elements of each
   */

@@ -127,6 +127,13 @@ class CaffeOnSparkTest {
     assertEquals((Bars.Classes, Bars.Classes), (saved.numClasses, saved.numFeatures))
   }
 
+  @Test def theMainClassNeedsASolver(): Unit = {
+    for (task <- Seq("-train", "-test")) {
+      val refused = assertThrows(classOf[IllegalArgumentException], () => CaffeOnSpark.run(cluster.sc, Array(task)))
+      assertEquals("-conf is missing", refused.getMessage)
+    }
+  }
+
   @Test def theMainClassTrainsTestsAndExtracts(): Unit = {
     val solver = cluster.solver("main", 40, cluster.images("TRAIN", "users.ListedBars", Rows.toString),
       cluster.images("TEST", "users.DrawnBars", "103"), "test_interval: 20 test_iter: 2 snapshot: 25")
