@@ -38,6 +38,8 @@ public record KeyedTraining(
     String keyColumn, FeedSchema rows, Set<String> targets, String options)
     implements Serializable {
   private static final int TASKS_PER_SLOT = 8; // keys are of unequal sizes
+  /** The key beside the columns of a table, one of which may be called key. */
+  private static final String OWN_KEY = "cafetiere key";
   private static final List<DataType> KEY_TYPES = List.of(DataTypes.StringType,
       DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType,
       DataTypes.BooleanType, DataTypes.DateType, DataTypes.TimestampType,
@@ -73,19 +75,27 @@ public record KeyedTraining(
   private KeyedNets trained(Dataset<?> data, KeyedRun run) {
     // The key stands first whether or not it is learned from.
     Column[] columns = Stream.concat(
-        Stream.of(NamedColumn.of(keyColumn).as("key")),
+        Stream.of(NamedColumn.of(keyColumn).as(OWN_KEY)),
         Stream.of(rows.table().fieldNames()).map(NamedColumn::of)).toArray(Column[]::new);
-    Dataset<Row> sorted = sorted(data.toDF().select(columns), run.tasks(), functions.col("key"));
+    Dataset<Row> sorted = sorted(data.toDF().select(columns), run.tasks(), functions.col(OWN_KEY));
     StructType schema = sorted.schema();
     KeyedTally tally = run.tally();
     Dataset<Row> nets = BinaryRows.map(sorted, schema(schema.fields()[0]),
         partition -> new KeyedTask(this, schema, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
-    // A net is trained when its row is asked for: now.
+    try {
+      return new KeyedNets(nets, keyColumn, run.end(totals(nets)), "");
+    } catch (Throwable e) {
+      nets.unpersist();
+      throw e;
+    }
+  }
+
+  /** Keys, nets, rows, rows of keys that have a net. A net is trained when its row is asked for: now. */
+  private static Row totals(Dataset<Row> nets) {
     Column given = functions.col("rows");
     Column isNet = functions.col("error").isNull();
-    Row totals = nets.agg(functions.count(functions.lit(1)), functions.count_if(isNet),
+    return nets.agg(functions.count(functions.lit(1)), functions.count_if(isNet),
         functions.sum(given), functions.sum(functions.when(isNet, given))).head();
-    return new KeyedNets(nets, keyColumn, run.end(totals), "");
   }
 
   private static int slots(SparkContext sc) {
@@ -107,7 +117,7 @@ public record KeyedTraining(
   private StructType schema(StructField key) {
     List<String> features = Stream.of(rows.table().fieldNames())
         .filter(name -> !targets.contains(name) && !name.equals(rows.idColumn())).toList();
-    return new StructType().add(key)
+    return new StructType().add("key", key.dataType(), key.nullable(), key.metadata())
         .add("rows", DataTypes.LongType, false)
         .add("error", DataTypes.StringType, true)
         .add("loss", DataTypes.DoubleType, true)

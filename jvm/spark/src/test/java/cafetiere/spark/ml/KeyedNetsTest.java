@@ -25,9 +25,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.sql.Dataset;
@@ -312,6 +314,34 @@ class KeyedNetsTest {
     assertTrue(assertThrows(PreflightException.class,
         () -> keyed.transform(paid.selectExpr("*", "cast(group as string) g").drop("group")
             .withColumnRenamed("g", "group"))).getMessage().contains("was bigint in training"));
+  }
+
+  /** The table of nets has such a column; Spark's names have no case. */
+  @Test
+  void aColumnMayBeCalledKey() {
+    Dataset<Row> named = table.filter("id < 600").withColumnRenamed("city", "Key").cache();
+    String city = named.filter("shop = 'shop 0' and Key is not null").first().getAs("Key");
+    for (String[] key : new String[][] {{"shop", "shop 0"}, {"Key", city}}) {
+      CaffeClassifier learner = classifier().setFeaturesCols("age", "Key");
+      CaffeClassificationModel keys = learner.copy(ParamMap.empty()).setGroupCol(key[0]).fit(named);
+      assertEquals("key", keys.nets().columns()[0]);
+      Dataset<Row> own = named.filter(functions.col(key[0]).equalTo(key[1]));
+      CaffeClassificationModel alone = learner.setNumWorkers(1).fit(own);
+      assertArrayEquals(alone.caffeModel().weights(), byKey(keys).get(key[1]).<byte[]>getAs("weights"));
+      assertEquals(alone.transform(own).select("id", "prediction").orderBy("id").collectAsList(),
+          keys.transform(own).select("id", "prediction").orderBy("id").collectAsList());
+    }
+    named.unpersist();
+  }
+
+  @Test
+  void aFitThatFailsKeepsNothing() {
+    Dataset<Row> failing = table.filter("id < 200")
+        .withColumn("age", functions.expr("if(id = 150, cast(raise_error('no age') as double), age)"));
+    JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    Set<Integer> before = Set.copyOf(sc.getPersistentRDDs().keySet());
+    assertThrows(Exception.class, () -> keyed().fit(failing));
+    assertEquals(before, sc.getPersistentRDDs().keySet());
   }
 
   @Test
