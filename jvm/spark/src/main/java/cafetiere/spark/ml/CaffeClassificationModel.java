@@ -105,9 +105,10 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
         ? Json.array(Arrays.asList(labels())).toString().getBytes(UTF_8) : null;
   }
 
+  /** Of several labels the file tells the probabilities alone. */
   @Override
   double[] divisors() {
-    return getThresholds();
+    return hasSeveralLabels() ? new double[0] : getThresholds();
   }
 
   @Override

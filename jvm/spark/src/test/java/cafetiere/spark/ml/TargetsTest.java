@@ -118,8 +118,10 @@ class TargetsTest {
         + " element_at(flags, int(i) + 1) = 1) label");
     assertTrue(new MultilabelClassificationEvaluator().setPredictionCol("predictedLabel")
         .setMetricName("microF1Measure").evaluate(indices) > 0.8);
-    Dataset<Row> never = loaded.copy(ParamMap.empty()).setThresholds(1, 1).transform(train);
-    assertEquals(0, never.filter("size(predictedLabel) > 0").count());
+    CaffeClassificationModel never = loaded.copy(ParamMap.empty()).setThresholds(1, 1);
+    assertEquals(0, never.transform(train).filter("size(predictedLabel) > 0").count());
+    never.exportOnnx(folder.resolve("never.onnx").toString());
+    assertTrue(Files.exists(folder.resolve("never.onnx")));
     assertTrue(assertThrows(Exception.class, () -> classifier().setLabelCol("flags")
         .fit(train.selectExpr("id", "age", "city", "array(2D, 0D) flags"))).getMessage()
         .contains("column \"flags\""));
