@@ -226,8 +226,14 @@ public final class SubmittedRun {
   }
 
   private static Map<String, List<Double>> means(Dataset<Row> rows, List<String> blobs) {
-    List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
-    if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
+    // A row that -skipBadRows has left out has nulls, which have no size.
+    Column isGood = functions.lit(true);
+    for (String blob : blobs) isGood = isGood.and(NamedColumn.of(blob).isNotNull());
+    List<Row> first = rows.filter(isGood).select(columns(blobs, functions::size)).takeAsList(1);
+    if (first.isEmpty()) {
+      throw new Flags.UsageException(
+          "the table to test on has no rows, or -skipBadRows leaves out all of them");
+    }
     List<Column> averages = new ArrayList<>();
     for (int i = 0; i < blobs.size(); i++) {
       Column blob = NamedColumn.of(blobs.get(i));

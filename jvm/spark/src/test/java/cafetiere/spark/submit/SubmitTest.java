@@ -200,6 +200,18 @@ class SubmitTest {
     assertTrue(accuracy > 0.9, lines.get(0));
   }
 
+  @Test
+  void testLeavesABadFirstRowOut() throws IOException {
+    Dataset<Row> images = TestImages.images(spark, 40).coalesce(1);
+    images.filter("id > 0").write().parquet(uri("good.parquet"));
+    images.selectExpr("id", "if(id = 0, X'010203', image) image", "label").write()
+        .parquet(uri("bad.parquet"));
+    for (String table : List.of("good", "bad")) {
+      submit("-test", "-skipBadRows", "-testData", uri(table + ".parquet"), "-output", uri(table + ".txt"));
+    }
+    assertEquals(Files.readString(dir.resolve("good.txt")), Files.readString(dir.resolve("bad.txt")));
+  }
+
   /** Rows count alike, also those of a batch that is not full. */
   @Test
   void theMeanOfEachRowsAccuracyIsWhatTestWrites() throws IOException {
