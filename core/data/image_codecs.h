@@ -20,7 +20,7 @@ Result<Image> decode_pnm(std::span<const uint8_t> bytes, ImageColor color);
 Result<std::string> encode_jpeg(const Image& image, int quality);
 Result<std::string> encode_png(const Image& image);
 
-/// An uninitialised image; an error if it has more than kMaxImagePixels.
+/// An image of zeros; an error if it has more than kMaxImagePixels.
 Result<Image> new_image(int64_t height, int64_t width, int channels);
 
 /// OpenCV's weights of blue, green and red for gray (Rec. 601), in units of 1/2^15.

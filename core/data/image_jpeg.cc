@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // JPEG with libjpeg-turbo. Its errors end in longjmp: no object with a destructor may live in a
 // function that calls setjmp, nor in a frame between that and the library.
-#include <fmt/format.h>
+#include <fmt/format.h>  // before jpeglib.h, which needs its FILE and size_t
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include <csetjmp>
-#include <cstdio>  // before jpeglib.h, which needs FILE and size_t
+#include <cstdio>
 #include <cstdlib>
 
 #include "core/data/image_codecs.h"

@@ -60,7 +60,8 @@ class RowReader {
   Status validate(Row row, std::vector<float>& scratch) const;
 
   /// Checks that each column has as many values as its top, and that each image file can be decoded
-  /// and has, or is resized to, the net's input size.
+  /// and has, or is resized to, the net's input size. Skips columns of `table`, whose cells
+  /// TableEncoder checks.
   Status check_form(Row row) const;
 
  private:
