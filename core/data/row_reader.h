@@ -24,8 +24,7 @@ struct RowsInput {
   std::string top;
   std::string column;         ///< "" = none: the top reads as zeros
   Shape row_shape;            ///< of a row in its column, before cropping; {} = one value
-  int64_t label_classes = 0;  ///< K > 0: values must be integers in [0, K), or ignored_label
-  std::optional<int32_t> ignored_label = std::nullopt;
+  int64_t label_classes = 0;  ///< K > 0: values must be integers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
   std::shared_ptr<const MeanImage> mean = nullptr;  ///< replaces transform's mean_file if that file
                                                     ///< is not available
@@ -35,6 +34,7 @@ struct RowsInput {
   /// The top's columns, instead of `column`, and how their cells are encoded as numbers.
   std::optional<caffe::TableDataParameter::TableTop> table = std::nullopt;
   bool lenient = false;  ///< for `table`: its columns may be missing
+  std::optional<int32_t> ignored_label = std::nullopt;  ///< valid beside the label_classes
 };
 
 /// Converts numbers of any type to float (a string is parsed as a number), checks their count and
