@@ -46,16 +46,6 @@ Result<int64_t> objects_in(std::string_view record) {
   return objects;
 }
 
-void mirror(Image* image) {
-  const auto channels = size_t(image->channels), wide = size_t(image->width);
-  for (size_t y = 0; y < size_t(image->height); ++y) {
-    uint8_t* line = image->pixels.data() + y * wide * channels;
-    for (size_t l = 0, r = wide - 1; l < r; ++l, --r) {
-      std::swap_ranges(line + l * channels, line + (l + 1) * channels, line + r * channels);
-    }
-  }
-}
-
 bool is_noisy(const caffe::NoiseParameter& p) {
   return p.hist_eq() || p.inverse() || p.decolorize() || p.gauss_blur() || p.jpeg() >= 0 ||
          p.posterize() || p.erode() || p.saltpepper() || p.clahe() || p.convert_to_hsv() ||

@@ -56,15 +56,8 @@ Status ImageListSource::open(const caffe::LayerParameter& layer, bool train, int
     readers_.push_back({{static_cast<int64_t>(entries_.size()), param.shuffle(), key}, {}});
   }
   log.info("A total of {} images.", entries_.size());
-  if (param.rand_skip() > 0) {
-    const uint64_t skip_key = Philox::key(seed, "image list skip");
-    skip_ = Philox::below(Philox::block(skip_key, {})[0], param.rand_skip());
-    log.info("Skipping first {} data points.", skip_);
-    if (skip_ >= static_cast<int64_t>(entries_.size())) {
-      return invalid_argument(fmt::format(
-          "rand_skip chose {} images, but the list has {}; lower it", skip_, entries_.size()));
-    }
-  }
+  const uint64_t skip_key = Philox::key(seed, "image list skip");
+  CFT_ASSIGN(skip_, draw_skip(param.rand_skip(), skip_key, entries_.size(), log));
   CFT_ASSIGN(const Image first, load(entries_[0]));
   CFT_ASSIGN(batch_, ImageBatch::make(layer, param.batch_size(), first.shape(), train, seed, log));
   return {};

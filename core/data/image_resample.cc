@@ -146,6 +146,16 @@ Image part_of(const Image& image, int top, int left, int height, int width) {
   return part;
 }
 
+void mirror(Image* image) {
+  const auto channels = size_t(image->channels), wide = size_t(image->width);
+  for (size_t y = 0; y < size_t(image->height); ++y) {
+    uint8_t* line = image->pixels.data() + y * wide * channels;
+    for (size_t l = 0, r = wide - 1; l < r; ++l, --r) {
+      std::swap_ranges(line + l * channels, line + (l + 1) * channels, line + r * channels);
+    }
+  }
+}
+
 Result<Resizer> Resizer::make(const caffe::ResizeParameter& p) {
   if (p.height() < 1 || p.width() < 1 ||
       int64_t{p.height()} * int64_t{p.width()} > kMaxImagePixels) {

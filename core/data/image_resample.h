@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of images in all modes of SSD's resize_param.
+// Resizing of images in all modes of SSD's resize_param; parts of images, and mirrored ones.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ Image resample(const Image& image, int height, int width, caffe::ResizeParameter
 
 /// A rectangle of an image, which must contain it.
 Image part_of(const Image& image, int top, int left, int height, int width);
+
+/// Swaps left and right.
+void mirror(Image* image);
 
 /// Resizes images according to a resize_param.
 class Resizer {

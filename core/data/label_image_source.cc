@@ -154,15 +154,8 @@ Status LabelImageSource::open(int shards, uint64_t seed, const Logger& log, size
   for (int s = 0; s < shards; ++s)
     orders_.emplace_back(int64_t(entries_.size()), o_.shuffle, order);
   log.info("A total of {} images.", entries_.size());
-  if (o_.rand_skip > 0) {
-    const uint64_t key = Philox::key(seed, "label image skip");
-    skip_ = Philox::below(Philox::block(key, {})[0], o_.rand_skip);
-    log.info("Skipping first {} data points.", skip_);
-    if (skip_ >= int64_t(entries_.size())) {
-      return invalid_argument(fmt::format(
-          "rand_skip chose {} images, but the list has {}; lower it", skip_, entries_.size()));
-    }
-  }
+  const uint64_t skip_key = Philox::key(seed, "label image skip");
+  CFT_ASSIGN(skip_, draw_skip(o_.rand_skip, skip_key, entries_.size(), log));
   CFT_ASSIGN(const Pair pair, load(entries_[0]));
   first_ = pair.image.shape();
   channels_ = first_[0];

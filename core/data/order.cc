@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/data/order.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <numeric>
 #include <utility>
@@ -23,6 +25,15 @@ void shuffle(std::span<uint32_t> values, uint64_t key, uint32_t stream, int64_t 
     const auto pick = static_cast<uint64_t>(static_cast<unsigned __int128>(random) * left >> 64);
     std::swap(values[left - 1], values[pick]);
   }
+}
+
+Result<int64_t> draw_skip(uint32_t rand_skip, uint64_t key, size_t images, const Logger& log) {
+  if (rand_skip == 0) return int64_t{0};
+  const int64_t skip = Philox::below(Philox::block(key, {})[0], rand_skip);
+  log.info("Skipping first {} data points.", skip);
+  if (skip < int64_t(images)) return skip;
+  return invalid_argument(
+      fmt::format("rand_skip chose {} images, but the list has {}; lower it", skip, images));
 }
 
 int64_t EpochOrder::at(int64_t epoch, int64_t index) {

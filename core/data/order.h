@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "core/base/log.h"
+#include "core/base/status.h"
+
 namespace cafetiere {
 
 /// The position of row `row` of a shard's batch in a source's endless sequence of records, which
@@ -19,6 +22,10 @@ inline int64_t sequence_position(int64_t sub_step, int64_t row, int64_t batch, i
 /// Permutes the values randomly in place (Fisher-Yates); the result depends only on the values,
 /// `key`, `stream` and `epoch`.
 void shuffle(std::span<uint32_t> values, uint64_t key, uint32_t stream, int64_t epoch);
+
+/// How many of a list's `images` rand_skip leaves out at the beginning of the first epoch: a random
+/// number below it, or 0. An error if that is all of them.
+Result<int64_t> draw_skip(uint32_t rand_skip, uint64_t key, size_t images, const Logger& log);
 
 /// The order of `count` records in an epoch: as stored, or reshuffled in each epoch.
 class EpochOrder {

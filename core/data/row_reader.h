@@ -33,7 +33,7 @@ struct RowsInput {
   bool transpose = false;    ///< the batch is the last axis of the top
   /// The top's columns, instead of `column`, and how their cells are encoded as numbers.
   std::optional<caffe::TableDataParameter::TableTop> table = std::nullopt;
-  bool lenient = false;  ///< for `table`: its columns may be missing
+  bool lenient = false;                                 ///< for `table`: its columns may be missing
   std::optional<int32_t> ignored_label = std::nullopt;  ///< valid beside the label_classes
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/data/image_resample.h"
+
 namespace cafetiere {
 namespace {
 
@@ -65,22 +67,9 @@ Result<WindowCrop> crop_window(const Window& window, int height, int width,
 }
 
 Image cut_out(const Image& image, const WindowCrop& crop, bool mirrored) {
-  const auto channels = size_t(image.channels), row = size_t(crop.width) * channels;
-  Image part{crop.height, crop.width, image.channels, {}};
-  part.pixels.reserve(row * size_t(crop.height));
-  for (int y = crop.y; y < crop.y + crop.height; ++y) {
-    const auto at = image.pixels.begin() +
-                    ptrdiff_t((size_t(y) * size_t(image.width) + size_t(crop.x)) * channels);
-    part.pixels.insert(part.pixels.end(), at, at + ptrdiff_t(row));
-  }
+  const Image part = part_of(image, crop.y, crop.x, crop.height, crop.width);
   Image out = resize_image(part, crop.to_height, crop.to_width);
-  if (!mirrored) return out;
-  for (size_t y = 0; y < size_t(out.height); ++y) {
-    uint8_t* line = out.pixels.data() + y * size_t(out.width) * channels;
-    for (size_t l = 0, r = size_t(out.width) - 1; l < r; ++l, --r) {
-      std::swap_ranges(line + l * channels, line + (l + 1) * channels, line + r * channels);
-    }
-  }
+  if (mirrored) mirror(&out);
   return out;
 }
 
