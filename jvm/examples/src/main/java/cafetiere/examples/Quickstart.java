@@ -105,7 +105,7 @@ public final class Quickstart {
 
   /** Every held-out row in order, with its id, prediction and features, as parquet. */
   private Dataset<Row> predict(CaffeModel model, Dataset<Row> test, ObjectNode result) {
-    String path = out.resolve("predictions.parquet").toUri().toString();
+    String path = "file:" + out.resolve("predictions.parquet").toAbsolutePath();
     Dataset<Row> rows =
         model.transform(test).select("id", "label", "prediction", "ip2", FEATURES);
     rows.write().mode("overwrite").parquet(path);

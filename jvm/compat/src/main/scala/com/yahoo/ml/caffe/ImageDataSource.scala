@@ -126,6 +126,6 @@ private[caffe] object ImageDataSource {
   /** `file:some/folder` is one of the folder that the program runs in. */
   def located(path: String): String = {
     val isRelative = path.startsWith("file:") && !path.startsWith("file:/")
-    if (isRelative) Paths.get(path.stripPrefix("file:")).toUri.toString else path
+    if (isRelative) s"file:${Paths.get(path.stripPrefix("file:")).toAbsolutePath}" else path
   }
 }

@@ -47,7 +47,7 @@ private[driver] class Program(val spark: SparkSession, args: Seq[String], own: I
   def easgd(rows: DataFrame, adaptive: Boolean): CaffeModel = {
     val file = Paths.get(args(2))
     val set = (estimator: CaffeEstimator) => {
-      estimator.setSyncMode("easgd").setSyncParamFile(file.toUri.toString)
+      estimator.setSyncMode("easgd").setSyncParamFile(s"file:${file.toAbsolutePath}")
       if (adaptive) estimator.setSyncOptions("adaptive_period: true")
       estimator
     }
