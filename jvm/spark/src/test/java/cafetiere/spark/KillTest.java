@@ -14,7 +14,6 @@ import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -32,7 +31,6 @@ public class KillTest {
   private static final int ROWS = 1_007;
   private static final int STEPS = 120;
   private static final int CHECKPOINT_EVERY = 20;
-  private static final String SLOT_WAIT = "spark.cafetiere.slotWait";
 
   private static SparkSession spark;
   private static String undisturbed;
@@ -72,29 +70,6 @@ public class KillTest {
     }
   }
 
-  /** Here another number of ranks is another number of shards. */
-  @Test
-  void aModeOfOneShardPerRankGoesOnWithFewerRanks() throws Exception {
-    SparkContext sc = TestImages.session().sparkContext();
-    String victim = TestImages.executors(spark).keySet().iterator().next();
-    sc.conf().set(SLOT_WAIT, "1s");
-    CompletableFuture<Boolean> killed = CompletableFuture.supplyAsync(() -> {
-      awaitCheckpoint(dir);
-      return sc.killExecutor(victim);  // and none comes in its place
-    });
-    try {
-      CaffeModel model = estimator(dir).setSyncMode("easgd").fit(TestImages.images(spark, ROWS));
-      assertTrue(killed.get(), "the executor was gone before it was killed");
-      assertEquals(1, Json.parse(model.result()).path("ranks").asInt(), model.result());
-      assertTrue(model.events().contains("goes on with 1 of 2 ranks, as the cluster has no more slots;"
-          + " each rank is one shard, so the weights will differ"), model.events());
-    } finally {
-      sc.conf().remove(SLOT_WAIT);
-      sc.requestExecutors(1);
-      TestImages.session();
-    }
-  }
-
   private void assertSameBits(Dataset<Row> table) throws Exception {
     ClusterSlots.await(spark.sparkContext(), TestImages.EXECUTORS, 60, TimeUnit.SECONDS);
     long victim = TestImages.executorPids(spark).get(0);
@@ -113,7 +88,7 @@ public class KillTest {
     return Json.parse(estimator(checkpoints).setShards(4).fit(table).result());
   }
 
-  private static CaffeEstimator estimator(Path checkpoints) {
+  static CaffeEstimator estimator(Path checkpoints) {
     return new CaffeEstimator()
         .setSolver(TestImages.solver(STEPS)).setNet(TestImages.lenet())
         .setFeaturesCol("image").setLabelCol("label").setNumWorkers(TestImages.EXECUTORS)

@@ -285,11 +285,6 @@ class TargetsTest {
     Path file = Files.write(folder.resolve("first.caffemodel"), weights);
     CaffeClassifier again = classifier.setInitialModel(file.toString()).setBaseLr(0).setSeed(99);
     assertArrayEquals(weights, again.fit(train).caffeModel().weights());
-
-    String onnx = folder.resolve("first.onnx").toString();
-    model.exportOnnx(onnx);
-    assertTrue(assertThrows(PreflightException.class, () -> again.setNet(onnx).explain(train, false))
-        .getMessage().contains("both initialModel and net"));
   }
 
   @Test

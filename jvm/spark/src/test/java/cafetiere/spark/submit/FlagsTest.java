@@ -126,10 +126,10 @@ class FlagsTest {
     Flags flags = parse("-train", "-model", "m", "-weights", file.toString(), "-snapshot",
         "hdfs:///lenet.solverstate");
     CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
-    assertEquals(file.toUri().toString(), estimator.getWeights());
+    assertEquals("file:" + file, estimator.getWeights());
     assertEquals("hdfs:///lenet.solverstate", estimator.getSnapshot());
     Flags several = parse("-train", "-model", "m", "-weights", file + ",hdfs:///b.caffemodel");
-    assertEquals(file.toUri() + ",hdfs:///b.caffemodel",
+    assertEquals("file:" + file + ",hdfs:///b.caffemodel",
         several.setParams(new CaffeEstimator()).getWeights());
   }
 
