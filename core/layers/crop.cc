@@ -49,9 +49,9 @@ class Crop : public Layer {
   Result<Strided> box(const Shape& bottom, const Shape& size) const {
     const caffe::CropParameter& p = param().crop_param();
     CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
-    if (size.axes() != bottom.axes()) {
-      return invalid_argument("the bottoms must have the same number of axes: " + bottom.str() +
-                              " and " + size.str());
+    if (size.axes() < bottom.axes()) {
+      return invalid_argument("the second bottom must have each axis of the first: " +
+                              bottom.str() + " and " + size.str());
     }
     const int cropped = bottom.axes() - axis;
     if (p.offset_size() > 1 && p.offset_size() != cropped) {

@@ -234,6 +234,7 @@ class Lowering {
     const std::vector<int> params = params_of(n);
     for (size_t i = 0; i < params.size(); ++i) {
       Gradient& gradient = params_[size_t(params[i])].gradient;
+      if (std::ranges::count(params, params[i]) > 1) clear_gradient(layer, gradient);
       layer.param_diffs[i] = gradient;
       gradient.add = true;
     }
@@ -242,6 +243,18 @@ class Lowering {
       diffs_[size_t(node.bottoms[i])] = layer.bottom_diffs[i];
     }
     return {};
+  }
+
+  /// Before a layer that shares a parameter with itself: which of its steps comes first is its own
+  /// affair, so all of them add.
+  void clear_gradient(LoweringContext& layer, Gradient& gradient) {
+    if (gradient.tensor == kNoTensor || gradient.add) return;
+    serial_step(program_, layer.step("clear gradient"), {}, {gradient.tensor},
+                [count = program_.shape(gradient.tensor).count()](const auto&, const auto& out,
+                                                                  const RunContext& run) {
+                  if (!run.accumulate) std::fill_n(out[0], count, 0.F);
+                });
+    gradient.add = true;
   }
 
   void feed_gradients() {

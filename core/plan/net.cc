@@ -145,6 +145,8 @@ Status Net::reshape_node(size_t n) {
       if (!top.diff || s.tops[i].count() > top.capacity) {
         top.capacity = s.tops[i].count();
         top.diff = zeroed_memory(top.capacity);
+        // set_shape() may find that nothing changes: a scalar has the shape of a new blob.
+        std::fill_n(top.diff.get(), top.capacity, top.loss_weight);
       }
     }
     set_shape(top, std::move(s.tops[i]));

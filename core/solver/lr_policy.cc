@@ -75,7 +75,7 @@ std::span<const LrPolicy::Policy> LrPolicy::policies() {
       {"fixed", fixed, false, false, false},        {"step", step, true, true, false},
       {"exp", exponential, true, false, false},     {"inv", inverse, true, false, false},
       {"multistep", multistep, true, false, false}, {"poly", polynomial, false, false, true},
-      {"sigmoid", sigmoid, true, true, false},      {"cosine", cosine, false, false, true},
+      {"sigmoid", sigmoid, false, true, false},     {"cosine", cosine, false, false, true},
   };
   return kPolicies;
 }

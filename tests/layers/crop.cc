@@ -34,12 +34,20 @@ TEST(Crop, Values) {
   }
 }
 
+// As in Caffe, the second bottom may have further axes, which are not used.
+TEST(Crop, ToASizeOfMoreAxes) {
+  const Figures inputs = {{"x", {1, 2, 3, 4, 5, 6}}};
+  Figures figures = evaluate(crop({2, 3}, {2, 2, 9}, "axis: 1 offset: 1"), inputs, caffe::TEST,
+                             *make_cpu_device());
+  EXPECT_THAT(figures["y"], ElementsAre(2, 3, 5, 6));
+}
+
 TEST(Crop, Refusals) {
   EXPECT_THAT(refusal(crop({2, 3, 6, 5}, {2, 3, 4, 4}, "offset: 2")),
               HasSubstr("axis 3: 4 elements from offset 2 lie beyond"));
   EXPECT_THAT(refusal(crop({2, 3, 6, 5}, {2, 3, 4, 4}, "offset: 1 offset: 1 offset: 1")),
               HasSubstr("offset is given 3 times for 2 cropped axes"));
-  EXPECT_THAT(refusal(crop({2, 3, 6, 5}, {2, 3, 4}, "")), HasSubstr("same number of axes"));
+  EXPECT_THAT(refusal(crop({2, 3, 6, 5}, {2, 3, 4}, "")), HasSubstr("each axis of the first"));
 }
 
 }  // namespace

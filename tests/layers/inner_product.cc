@@ -22,6 +22,13 @@ TEST(InnerProduct, Matrices) {
   check_layer({inner_product({1, 1}, "num_output: 1")});
 }
 
+TEST(InnerProduct, SharesItsWeightsWithItsBias) {
+  const std::string shared = "param { name: 'q' share_mode: PERMISSIVE } ";
+  check_layer(
+      {input("x", {3, 1}) + layer("InnerProduct", "bottom: 'x' top: 'y'",
+                                  shared + shared + "inner_product_param { num_output: 4 }")});
+}
+
 TEST(InnerProduct, ManyAxes) {
   check_layer({inner_product({2, 3, 2, 4}, "num_output: 5")});
   check_layer({inner_product({2, 3, 8}, "num_output: 5 axis: 2")});

@@ -30,6 +30,13 @@ TEST(Scale, Learned) {
   check_layer({.layers = scale({2, 3, 4}, "axis: 0 num_axes: 2"), .batches = {}});
 }
 
+// The bias writes its gradient before the factors do.
+TEST(Scale, SharesItsFactorsWithItsBias) {
+  const std::string shared = "param { name: 'q' } param { name: 'q' } ";
+  check_layer({input("x", {2, 3, 4, 2}) +
+               layer("Scale", "bottom: 'x' top: 'y'", shared + "scale_param { bias_term: true }")});
+}
+
 TEST(Scale, BySecondBottom) {
   check_layer({.layers = scale_by({2, 3, 4, 2}, {3}, ""), .batches = {}});
   check_layer({.layers = scale_by({2, 3, 4, 2}, {3, 4}, "bias_term: true"), .batches = {}});

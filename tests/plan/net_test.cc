@@ -2,11 +2,13 @@
 // Net against Plan: layer by layer and all at once the same figures must come out.
 #include "core/plan/net.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <random>
 
 #include "core/layers/registry.h"
+#include "core/model/weights.h"
 #include "core/plan/plan.h"
 
 namespace cafetiere {
@@ -129,6 +131,44 @@ TEST(Net, GivesWhatPlanGives) {
   }
 }
 
+/// The gradients of one pass over the inputs of fill_inputs().
+std::vector<float> gradients_of(const std::string& text) {
+  const auto net = make(text);
+  const Net::Blob& data = blob(*net, "data");
+  fill_inputs(data.shape, data.data.get(), blob(*net, "label").data.get());
+  const int last = int(net->graph().nodes().size()) - 1;
+  EXPECT_TRUE(net->forward(0, last).ok());
+  EXPECT_TRUE(net->backward(last, 0).ok());
+  return {net->diff_arena().begin(), net->diff_arena().end()};
+}
+
+// A loss is a scalar, and so is a blob that has no shape yet.
+TEST(Net, ALossThatAnotherLayerReadsHasItsGradient) {
+  const std::string given = std::string(kNet).replace(std::string(kNet).find("top: \"loss\""), 11,
+                                                      "top: \"loss\" loss_weight: 0.3");
+  for (const std::string& text : {std::string(kNet), given}) {
+    const std::string read = R"(layer { name: "read" type: "Silence" bottom: "loss" })";
+    EXPECT_EQ(gradients_of(text + read), gradients_of(text));
+  }
+}
+
+// A layer may own a parameter twice.
+TEST(Net, ReadsWeightsThatALayerSharesWithItself) {
+  const auto net = make(R"(
+    layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }
+    layer { name: "q" type: "Scale" bottom: "x" top: "y" param { name: "w" } param { name: "w" }
+            scale_param { bias_term: true filler { type: "gaussian" } } })");
+  const auto bytes = serialize_weights(net->weights(), ModelFormat::kHdf5);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto weights = parse_weights(std::as_bytes(std::span(*bytes)));
+  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  const std::vector<float> before(net->param_arena().begin(), net->param_arena().end());
+  std::ranges::fill(net->param_arena(), 0.F);
+  const Status status = net->copy_from(*weights, nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(std::vector<float>(net->param_arena().begin(), net->param_arena().end()), before);
+}
+
 TEST(Net, RunsAnyPartAgain) {
   const auto net = make(kNet);
   const Net::Blob& data = blob(*net, "data");
@@ -181,6 +221,21 @@ TEST(Net, SharesParameters) {
   EXPECT_EQ(other->weights().layer(1).blobs(0).data(0), 42);
   ASSERT_TRUE(other->copy_from(make(kNet)->weights(), nullptr).ok());
   EXPECT_NE(net->param_arena()[0], 42);
+}
+
+TEST(Net, RefusesAnIndexOfNoRow) {
+  const auto net = make(R"(
+    layer { name: "in" type: "Input" top: "x" top: "i"
+            input_param { shape { dim: 3 dim: 2 } shape { dim: 4 } } }
+    layer { name: "pick" type: "BatchReindex" bottom: "x" bottom: "i" top: "y" })");
+  float* indices = blob(*net, "i").data.get();
+  for (const float bad : {-1.F, 3.F, 1e30F}) {
+    indices[2] = bad;
+    EXPECT_THAT(net->forward(0, 1).status().message(),
+                HasSubstr(fmt::format("layer 'pick': index {:g} at position 2 of", bad)));
+  }
+  indices[2] = 2;
+  EXPECT_TRUE(net->forward(0, 1).ok());
 }
 
 // Both would have been memory of more than any blob may have.

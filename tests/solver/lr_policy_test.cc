@@ -36,6 +36,8 @@ TEST(LrPolicy, FollowsEachFormula) {
   EXPECT_FLOAT_EQ(rate_at("lr_policy: 'poly' power: 2 max_iter: 10", 5), 0.0025F);
   EXPECT_FLOAT_EQ(rate_at("lr_policy: 'poly' power: 0.5 max_iter: 10", 11), 0.0F);
   EXPECT_FLOAT_EQ(rate_at("lr_policy: 'sigmoid' gamma: 0.5 stepsize: 10", 10), 0.005F);
+  EXPECT_FLOAT_EQ(rate_at("lr_policy: 'sigmoid' gamma: -0.5 stepsize: 10", 14),
+                  0.01F / (1 + std::exp(2.F)));
 }
 
 TEST(LrPolicy, CosineFallsToItsLeastRateAndStaysThere) {
