@@ -57,10 +57,7 @@ Status LoadedNet::fill_parameters() {
 Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
   CFT_ASSIGN(const StoredWeights from, StoredWeights::open(file));
   CFT_TRY(fill_parameters());
-  std::vector<std::string> ignored;
-  CFT_TRY(cafetiere::load_weights(graph, from, weights, &ignored).with_context(file));
-  for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
-  return {};
+  return begin_with_weights(graph, from, weights, log).with_context(file);
 }
 
 Result<PlanOutline> LoadedNet::outline(const PlanOptions& options) const {

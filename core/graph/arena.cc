@@ -2,9 +2,11 @@
 #include "core/graph/arena.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -32,7 +34,8 @@ Status check_count(const Graph& graph, const Node& node, const caffe::LayerParam
   bool fits = have <= need;
   for (int i = 0; i < need && fits; ++i) {
     const Param& p = graph.params()[size_t(node.params[size_t(i)])];
-    fits = p.layer != node.param.name() || (i < have && is_stored(source.blobs(i)));
+    const bool owned = p.layer == node.param.name() && p.index == i;
+    fits = !owned || (i < have && is_stored(source.blobs(i)));
   }
   if (fits) return {};
   return invalid_argument(
@@ -40,6 +43,14 @@ Status check_count(const Graph& graph, const Node& node, const caffe::LayerParam
                   "the net that "
                   "they were trained with, or rename the layer to learn it from scratch",
                   source.name(), have, need));
+}
+
+std::set<std::string> layers_with_blobs(const caffe::NetParameter& weights) {
+  std::set<std::string> names;
+  for (const caffe::LayerParameter& layer : weights.layer()) {
+    if (layer.blobs_size() > 0) names.insert(layer.name());
+  }
+  return names;
 }
 
 /// Copies a blob, by the indices of layer and blob, to its destination.
@@ -99,6 +110,31 @@ Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<
     return weights.read(layer, blob, shape, out);
   };
   return load_layers(graph, weights.net(), read, arena, ignored);
+}
+
+Status begin_with_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
+                          const Logger& log) {
+  std::vector<std::string> ignored;
+  CFT_TRY(load_weights(graph, weights, arena, &ignored));
+  for (const std::string& name : ignored) log.notice("Ignoring source layer {}", name);
+  const std::set<std::string> given = layers_with_blobs(weights.net());
+  const bool is_used =
+      std::ranges::any_of(graph.params(), [&](const Param& p) { return given.contains(p.layer); });
+  if (given.empty() || is_used) return {};
+  return invalid_argument(fmt::format(
+      "the net has none of the layers whose weights are given ({}): give weights of this net, or "
+      "name its layers as there",
+      fmt::join(given, ", ")));
+}
+
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
+  const std::set<std::string> given = layers_with_blobs(weights);
+  for (const Param& param : graph.params()) {
+    if (given.contains(param.layer)) continue;
+    return invalid_argument("there are no weights for layer '" + param.layer +
+                            "'; give the file that was saved of this net");
+  }
+  return {};
 }
 
 size_t binary_bytes(const Graph& graph, bool diffs) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/graph/filler.h"
 #include "core/graph/graph.h"
 #include "core/model/weights.h"
@@ -23,6 +24,14 @@ Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std:
 /// The same, one blob at a time: the values of an HDF5 file are read directly into the arena.
 Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
                     std::vector<std::string>* ignored);
+
+/// The same, for a training that begins with these weights: logs the layers that the net lacks, and
+/// fails if that is every layer with weights.
+Status begin_with_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
+                          const Logger& log);
+
+/// An error naming a layer with parameters of its own that `weights` lacks.
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights);
 
 /// The net with its parameters, as in a caffemodel: one layer entry per layer, splits included.
 /// `diffs`, unless empty, is an arena of differences to store with the values.

@@ -176,20 +176,6 @@ class Export {
   OnnxWriter writer_;
 };
 
-/// A parameter that the file lacks would be written as zeros.
-Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
-  std::set<std::string> given;
-  for (const caffe::LayerParameter& layer : weights.layer()) {
-    if (layer.blobs_size() > 0) given.insert(layer.name());
-  }
-  for (const Param& param : graph.params()) {
-    if (given.contains(param.layer)) continue;
-    return invalid_argument("there are no weights for layer '" + param.layer +
-                            "'; give the file that was saved of this net");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena,

@@ -15,7 +15,7 @@
 #include "cafetiere/c_api.h"
 #include "tests/capi/small_predictor.h"
 #include "tests/data/rows.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -66,6 +66,25 @@ TEST(Predictor, TakesWeightsFromAFileOfEitherForm) {
     EXPECT_EQ(run(p.get(), same_rows(2), 2), expected);
   }
   cft_net_destroy(net);
+}
+
+TEST(Predictor, RefusesWeightsOfAnotherNet) {
+  const TempDir folder;
+  const std::string path = folder.path("w.caffemodel");
+  std::string other = kNet;
+  for (size_t at; (at = other.find("name: \"score\"")) != std::string::npos;) {
+    other.replace(at, 13, "name: \"other\"");
+  }
+  cft_net* net = nullptr;
+  ASSERT_EQ(cft_net_create(nlohmann::json{{"text", other}}.dump().c_str(), nullptr, &net), 0)
+      << cft_last_error();
+  EXPECT_EQ(cft_net_save(net, path.c_str(), 0), 0) << cft_last_error();
+  cft_net_destroy(net);
+  nlohmann::json options = options_of(kNet, "score", 0);
+  options["weights"] = path;
+  cft_predictor* made = nullptr;
+  EXPECT_NE(cft_predictor_create(options.dump().c_str(), nullptr, 0, &made), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("there are no weights for layer"));
 }
 
 /// BlobProtos of 1 x 2 x 2 ones and twos, in base64.

@@ -118,6 +118,19 @@ TEST(Arena, LayersAreMatchedByName) {
   EXPECT_EQ(arena[size_t(target.params()[2].offset)], -1) << "a layer without a source";
 }
 
+TEST(Arena, ATrainingBeginsWithWeightsOfAtLeastOneOfItsLayers) {
+  const Graph source = graph_of(kNet);
+  const StoredWeights weights(to_weights(source, numbered(source)));
+  const auto begin = [&](const std::string& net) {
+    const Graph target = graph_of(net);
+    std::vector<float> arena(size_t(target.arena_size()));
+    return begin_with_weights(target, weights, arena, {});
+  };
+  EXPECT_TRUE(begin(kData + toy_weights("b", "x", 4) + toy_weights("new", "b", 2)).ok());
+  EXPECT_THAT(begin(kData + toy_weights("new", "x", 4)).message(),
+              HasSubstr("none of the layers whose weights are given (a, b)"));
+}
+
 TEST(Arena, WhatDoesNotFitIsNamed) {
   const std::string wide = kData + toy_weights("a", "x", 5) + toy_weights("b", "a", 4) + kEnd;
   EXPECT_THAT(load_error(kNet, wide),
