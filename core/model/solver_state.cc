@@ -138,13 +138,13 @@ Result<Arenas> read_all(StateSource& state, StateArray array, const std::vector<
 Result<std::string> serialize_binary(StateSource& state) {
   const StateOutline& o = state.outline;
   if (const size_t size = binary_bytes(o); size > static_cast<size_t>(kMaxFileBytes)) {
-    return invalid_argument(
-        fmt::format("the solver state takes {} bytes; the binary form has at most {}, an HDF5 file "
-                    "holds more{}",
-                    size, kMaxFileBytes,
-                    o.replicas.empty() ? ""
-                                       : "; with sync { history: \"averaged\" } or \"reset\" it "
-                                         "has one history instead of one for each shard"));
+    return invalid_argument(fmt::format(
+        "the solver state takes {} bytes; the binary form has at most {}, an HDF5 file "
+        "holds more{}",
+        size, kMaxFileBytes,
+        o.replicas.empty() ? ""
+                           : "; modes \"average\" and \"diloco\" have one history instead of one "
+                             "for each shard with sync { history: \"averaged\" } or \"reset\""));
   }
   caffe::SolverState proto;
   proto.set_iter(o.iter);

@@ -45,7 +45,8 @@ std::string Trace::to_json() const {
                     {"ph", "M"},
                     {"pid", process_},
                     {"args", {{"name", fmt::format("rank {}", process_)}}}});
-  return json{{"traceEvents", events}, {"spansLeftOut", left_out_}}.dump();
+  return json{{"traceEvents", events}, {"spansLeftOut", left_out_}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 Status Trace::write(const std::string& path) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 namespace cafetiere {
 namespace {
@@ -41,6 +42,13 @@ double tree_sum(std::span<const double> terms) {
   if (terms.size() == 1) return terms[0];
   const size_t left = std::bit_floor(terms.size() - 1);
   return tree_sum(terms.first(left)) + tree_sum(terms.subspan(left));
+}
+
+double shard_sum(std::span<const double> values, int shards, int which) {
+  const size_t of_shard = values.size() / size_t(shards);
+  std::vector<double> terms;
+  for (size_t s = 0; s < size_t(shards); ++s) terms.push_back(values[s * of_shard + size_t(which)]);
+  return tree_sum(terms);
 }
 
 float clip_factor(double norm_sq, float clip) {

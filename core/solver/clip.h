@@ -24,6 +24,10 @@ void block_square_sums(std::span<const float> values, std::span<double> sums);
 /// The sum of `terms` by a fixed tree: n terms are split at the largest power of two below n.
 double tree_sum(std::span<const double> terms);
 
+/// tree_sum() of value `which` of every shard. `values` has an equal number of values of each shard,
+/// shard by shard.
+double shard_sum(std::span<const double> values, int shards, int which);
+
 /// The factor by which gradients of squared norm `norm_sq` are multiplied so that their norm is at
 /// most `clip`; 1 if it already is, or if `clip` is negative (no clipping).
 float clip_factor(double norm_sq, float clip);

@@ -41,16 +41,11 @@ Made make_average(const caffe::SyncParameter& sync, const SyncContext& context,
       std::make_unique<Average>(context, std::move(rule), sync, exchange_of(sync)));
 }
 
-Made make_elastic(const caffe::SyncParameter& sync, const SyncContext& context,
-                  const UpdateMaker& update) {
+template <auto kMake>
+Made with_rule(const caffe::SyncParameter& sync, const SyncContext& context,
+               const UpdateMaker& update) {
   CFT_ASSIGN(ArenaUpdate rule, update());
-  return make_easgd(sync, context, std::move(rule));
-}
-
-Made make_asynchronous_sum(const caffe::SyncParameter& sync, const SyncContext& context,
-                           const UpdateMaker& update) {
-  CFT_ASSIGN(ArenaUpdate rule, update());
-  return make_downpour(sync, context, std::move(rule));
+  return kMake(sync, context, std::move(rule));
 }
 
 Made make_hierarchical(const caffe::SyncParameter& sync, const SyncContext& context,
@@ -94,7 +89,7 @@ constexpr SyncMode kModes[] = {
      .compression = false,
      .outer_step = false,
      .rank_shards = "one",
-     .make = make_elastic},
+     .make = with_rule<make_easgd>},
     {.name = "downpour",
      .text = "each rank adds its updates to a center variable and takes it; none waits for another",
      .promises = "none: the bits depend on which rank is faster; those of its solver on one rank "
@@ -104,7 +99,7 @@ constexpr SyncMode kModes[] = {
      .compression = false,
      .outer_step = false,
      .rank_shards = "one",
-     .make = make_asynchronous_sum},
+     .make = with_rule<make_downpour>},
     {.name = "diloco",
      .text = "as average, with an outer step of Nesterov's momentum on the mean",
      .promises = "the same bits on any number of ranks; with a 16-bit wire or a ring, on the same "

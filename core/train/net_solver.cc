@@ -12,6 +12,7 @@
 #include "core/comm/collectives.h"
 #include "core/graph/arena.h"
 #include "core/model/weights.h"
+#include "core/train/solver_checks.h"
 #include "core/train/solver_log.h"
 #include "core/train/tester.h"
 
@@ -26,8 +27,7 @@ Result<std::unique_ptr<NetSolver>> NetSolver::create(Options options) {
 Status NetSolver::build() {
   const caffe::SolverParameter& p = param();
   for (const std::string& note : options_.solver.notes) options_.net.log.info("{}", note);
-  if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
-  if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
+  CFT_TRY(check_solver(p).with_context(options_.solver.source));
   if (p.random_seed() >= 0) options_.net.net.seed = uint64_t(p.random_seed());
   CFT_ASSIGN(const NetChoice choice, training_net(options_.solver, nullptr));
   CFT_ASSIGN(net_, EagerNet::create(choice, options_.net));

@@ -15,6 +15,7 @@
 #include "core/sync/modes.h"
 #include "core/train/nets.h"
 #include "core/train/posterior.h"
+#include "core/train/solver_checks.h"
 
 namespace cafetiere {
 namespace {
@@ -48,7 +49,7 @@ Status check_shared(size_t given, size_t wanted) {
 
 Status settle_options(ReplicaOptions& options) {
   caffe::SolverParameter& p = options.solver.param;
-  if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
+  CFT_TRY(check_solver(p));
   if (options.max_iter > 0) p.set_max_iter(int(options.max_iter));
   CFT_TRY(check_sync(p.sync()));
   if (p.precision() == "auto_float32") {

@@ -12,16 +12,6 @@
 #include "core/train/loop.h"
 
 namespace cafetiere {
-namespace {
-
-/// The sum over all shards of value `which` of the `k` values of each.
-double total_of(std::span<const double> all, int shards, int k, int which) {
-  std::vector<double> terms;
-  for (int s = 0; s < shards; ++s) terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
-  return tree_sum(terms);
-}
-
-}  // namespace
 
 /// Counts the rows of a completed round.
 void Trainer::count_rows(Loop& loop) {
@@ -85,7 +75,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   std::vector<double> all(size_t(shards) * size_t(k));
   CFT_TRY(gather_shard_values(loop.is_synchronous() ? loop.group : nullptr, shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
-    const double loss = total_of(all, shards, k, step);
+    const double loss = shard_sum(all, shards, step);
     if (!std::isfinite(loss)) {
       return invalid_argument(fmt::format(
           "the loss became {} at iteration {}; lower base_lr, or set clip_gradients in the solver",
@@ -94,7 +84,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     loop.last_loss = loop.smoothed(loss, p.average_loss());
   }
   std::vector<double> outputs;
-  for (int i = steps; i < k; ++i) outputs.push_back(total_of(all, shards, k, i));
+  for (int i = steps; i < k; ++i) outputs.push_back(shard_sum(all, shards, i));
   const double elapsed = std::max(1e-9, Loop::seconds(loop.last_report));
   if (shown) {
     options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,

@@ -37,9 +37,7 @@ Status Rounds::build() {
 }
 
 Status Rounds::restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state) {
-  std::vector<std::string> ignored;
-  CFT_TRY(load_weights(graph_, weights, std::span(shared_).first(floats()), &ignored));
-  for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
+  CFT_TRY(begin_with_weights(graph_, weights, std::span(shared_).first(floats()), options_.log));
   if (!state) return {};
   iter_ = state->outline.iter;
   if (stopping_) CFT_TRY(restore_tests(state->outline.stopping, graph_, &*stopping_));

@@ -43,12 +43,7 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
   }
   std::vector<double> all(size_t(run.shards) * size_t(k));
   CFT_TRY(gather_shard_values(run.group, run.shards, sums, k, all));
-  const auto total = [&](int which) {
-    std::vector<double> terms;
-    for (int s = 0; s < run.shards; ++s)
-      terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
-    return tree_sum(terms);
-  };
+  const auto total = [&](int which) { return shard_sum(all, run.shards, which); };
   const double rows = total(k - 1);
   if (rows == 0) return scores;
   for (int i = 0; i < outputs; ++i) scores.outputs[size_t(i)].mean = total(i) / rows;

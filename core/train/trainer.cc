@@ -16,18 +16,10 @@
 #include "core/sync/modes.h"
 #include "core/train/immediate_update.h"
 #include "core/train/loop.h"
+#include "core/train/solver_checks.h"
 
 namespace cafetiere {
 namespace {
-
-Status check_solver(const caffe::SolverParameter& p) {
-  if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
-  if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
-  if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
-  CFT_TRY(evaluates_detections(p).status());
-  CFT_TRY(precision_of(p.precision()).status());
-  return precision_form(p).status();
-}
 
 Status no_state() { return not_found("there is no state: rank 0 has it after the run"); }
 
@@ -134,9 +126,7 @@ Status Trainer::build_tests(Random& random) {
 }
 
 Status Trainer::restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state) {
-  std::vector<std::string> ignored;
-  CFT_TRY(load_weights(graph_, weights, weights_span(), &ignored));
-  for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
+  CFT_TRY(begin_with_weights(graph_, weights, weights_span(), options_.log));
   for (size_t i = 0; i < test_params_.size(); ++i) {
     if (test_params_[i].empty()) continue;
     CFT_TRY(load_weights(test_graphs_[i], weights, test_params_[i], nullptr));

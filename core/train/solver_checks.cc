@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/solver_checks.h"
+
+#include "core/device/precision.h"
+#include "core/train/mean_precision.h"
+
+namespace cafetiere {
+
+Status check_solver(const caffe::SolverParameter& solver) {
+  if (solver.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
+  if (solver.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
+  if (solver.test_interval() < 0) return invalid_argument("test_interval must not be negative");
+  CFT_TRY(evaluates_detections(solver).status());
+  CFT_TRY(precision_of(solver.precision()).status());
+  return precision_form(solver).status();
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every way to run a solver requires of its parameters.
+#pragma once
+
+#include "core/base/status.h"
+#include "core/model/prototxt.h"
+
+namespace cafetiere {
+
+/// An error naming the field if iter_size or average_loss is below 1, test_interval is negative, or
+/// a word (eval_type, ap_version, precision) is not known.
+Status check_solver(const caffe::SolverParameter& solver);
+
+}  // namespace cafetiere
