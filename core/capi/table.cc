@@ -157,7 +157,7 @@ Status add_class_weights(const cft_table& table, const std::string& label,
   const TableColumn::Kind kind = target->labels.front().kind();
   if (kind != TableColumn::CLASS && kind != TableColumn::FLAGS) {
     return invalid_argument(fmt::format(
-        "class weights are those of a CLASS or FLAGS, which the label \"{}\" is not", label));
+        "class weights need a label that is learned as classes or flags, unlike \"{}\"", label));
   }
   const auto at = std::ranges::find(table.names, label) - table.names.begin();
   CFT_ASSIGN(TableColumn column, table.statistics.class_weights(size_t(at), weights));

@@ -152,9 +152,14 @@ Result<int> RowSchema::find(std::string_view name) const {
 }
 
 Cell RowSchema::cell(std::span<const std::byte> row, int column) const {
-  const std::byte* at = row.data();
-  for (int i = 0; i < column; ++i) at += sizeof(uint32_t) + load_size(at);
-  return {columns[static_cast<size_t>(column)].type, {at + sizeof(uint32_t), load_size(at)}};
+  return RowCells(*this, row).cell(column);
+}
+
+Cell RowCells::cell(int column) {
+  if (column < next_) at_ = row_.data(), next_ = 0;
+  for (; next_ < column; ++next_) at_ += sizeof(uint32_t) + load_size(at_);
+  return {schema_.columns[static_cast<size_t>(column)].type,
+          {at_ + sizeof(uint32_t), load_size(at_)}};
 }
 
 std::string RowSchema::describe_row(std::span<const std::byte> row) const {

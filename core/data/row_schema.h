@@ -68,6 +68,22 @@ struct RowSchema {
   std::string signature() const;
 };
 
+/// The cells of one encoded row. Asked for in the order of the columns, all of them take one pass
+/// over the row, which a wide table needs.
+class RowCells {
+ public:
+  RowCells(const RowSchema& schema, std::span<const std::byte> row)
+      : schema_(schema), row_(row), at_(row.data()) {}
+
+  Cell cell(int column);
+
+ private:
+  const RowSchema& schema_;
+  const std::span<const std::byte> row_;
+  const std::byte* at_;  // of column next_
+  int next_ = 0;
+};
+
 /// The payload size before a column; `at` need not be aligned.
 inline uint32_t load_size(const std::byte* at) {
   uint32_t size;

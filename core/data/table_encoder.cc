@@ -137,11 +137,12 @@ Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::TableTo
 }
 
 Status TableEncoder::encode(const RowSchema& schema, Row row, float* out) const {
+  RowCells cells(schema, row);
   for (const Binding& binding : bindings_) {
     if (binding.place < 0) {
       std::fill_n(out, binding.size, 0.f);
     } else {
-      const Status status = encode_column(binding, schema.cell(row, binding.place), out);
+      const Status status = encode_column(binding, cells.cell(binding.place), out);
       if (!status.ok()) {
         return status.with_context(
             fmt::format("column \"{}\", {}", binding.column.name(), schema.describe_row(row)));

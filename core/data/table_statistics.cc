@@ -26,6 +26,29 @@ bool has_numbers(TableColumn::Kind kind) {
   return !lists_values(kind) && kind != TableColumn::FLAGS && kind != TableColumn::IMAGE;
 }
 
+std::string_view kind_words(TableColumn::Kind kind) {
+  switch (kind) {
+    case TableColumn::NUMBER:
+      return "numbers";
+    case TableColumn::CATEGORY:
+    case TableColumn::ONE_HOT:
+      return "categories";
+    case TableColumn::DATE:
+      return "dates";
+    case TableColumn::TIMESTAMP:
+      return "times";
+    case TableColumn::CLASS:
+      return "classes";
+    case TableColumn::WEIGHT:
+      return "weights";
+    case TableColumn::FLAGS:
+      return "flags, each 0 or 1";
+    case TableColumn::IMAGE:
+      return "images";
+  }
+  return "what the net takes";
+}
+
 /// Whether cells of a type can be read as a column kind.
 bool fits(TableColumn::Kind kind, ColumnType type) {
   if (lists_values(kind)) return true;
@@ -97,7 +120,7 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
     if (!fits(column.request.kind(), type)) {
       return invalid_argument(fmt::format("column \"{}\" of type {} cannot be read as {}",
                                           request.name(), column_type_name(type),
-                                          TableColumn::Kind_Name(request.kind())));
+                                          kind_words(request.kind())));
     }
     const TableColumn::Kind kind = column.request.kind();
     if (kind == TableColumn::IMAGE) {
@@ -136,15 +159,16 @@ Status TableStatistics::add(const RowTable& rows) {
       return fmt::format("column \"{}\", {}", column.request.name(),
                          schema_.describe_row(rows.row(i)));
     };
+    RowCells cells(schema_, rows.row(i));
     double weight = 1;
     if (weight_ >= 0) {
       const Counted& column = columns_[size_t(weight_)];
-      const Result<double> given = weight_of(rows.cell(i, column.place));
+      const Result<double> given = weight_of(cells.cell(column.place));
       if (!given.ok()) return given.status().with_context(where(column));
       weight = *given;
     }
     for (Counted& column : columns_) {
-      const Status status = add_cell(column, rows.cell(i, column.place), weight);
+      const Status status = add_cell(column, cells.cell(column.place), weight);
       if (!status.ok()) return status.with_context(where(column));
     }
   }

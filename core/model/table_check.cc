@@ -28,7 +28,7 @@ Status check(std::span<const TableColumn> labels) {
   for (const TableColumn& label : labels) {
     if (!is_label(label) || label.missing_flag()) {
       return invalid_argument(
-          fmt::format("the label '{}' must be a CLASS, FLAGS or a NUMBER without missing values",
+          fmt::format("the label '{}' must be classes, flags or numbers, without missing values",
                       label.name()));
     }
     if (labels.size() > 1 && label.kind() != TableColumn::NUMBER) {

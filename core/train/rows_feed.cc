@@ -149,7 +149,8 @@ Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& ro
                                                      uint64_t seed) {
   CFT_ASSIGN(ShardStore shuffled, shuffle_rows(group, std::move(rows), shards, seed));
   if (shuffled.total_rows() == 0) {
-    return invalid_argument("the table has no rows; there is nothing to train on");
+    return invalid_argument(train ? "the table has no rows; there is nothing to train on"
+                                  : "there are none; hold out a greater share, or mark some rows");
   }
   auto store = std::make_shared<const ShardStore>(std::move(shuffled));
   Result<std::unique_ptr<RowsSource>> source =

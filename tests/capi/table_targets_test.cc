@@ -260,7 +260,7 @@ TEST(TableTargets, SeveralLabelsEachHoldOrDoNot) {
   EXPECT_THAT(train(net, kOneStep, examples).error, HasSubstr("value 1 is 2"));
   EXPECT_THAT(net_of(odd, {kX, column("z", "NUMBER")},
                      with(kLinear, {{"label", "z"}, {"class_weights", "balanced"}})),
-              HasSubstr("class weights are those of a CLASS"));
+              HasSubstr("class weights need a label that is learned as classes"));
 }
 
 TEST(TableTargets, LabelsOfSeveralHaveWeights) {

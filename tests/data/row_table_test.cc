@@ -15,7 +15,7 @@
 #include <regex>
 
 #include "tests/data/rows.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -28,11 +28,6 @@ RowSchema schema_of(std::string_view json) {
   auto schema = RowSchema::parse(json);
   EXPECT_TRUE(schema.ok()) << schema.status().message();
   return *schema;
-}
-
-std::string text_of_file(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// The files that this process maps, and other memory.
@@ -106,6 +101,20 @@ TEST(RowTable, KeepsRowsAndViewsOfColumns) {
   EXPECT_EQ(table.cell(1, 2).describe(), "[2, 3]");
   EXPECT_EQ(table.schema().describe_row(table.row(1)), "id 8");
   EXPECT_EQ(table.row(0).size() + table.row(1).size(), chunk.span().size());
+}
+
+TEST(RowCells, AreFoundInAnyOrder) {
+  const RowSchema schema = schema_of(kWithId);
+  RowBytes bytes;
+  bytes.add_all(std::vector<int64_t>{7});
+  bytes.add_all(std::vector<uint8_t>{1, 2, 3});
+  bytes.add_all(std::vector<float>{4, 5});
+  RowTable table(schema);
+  ASSERT_TRUE(table.append(1, bytes.span()).ok());
+  RowCells cells(schema, table.row(0));
+  std::vector<int64_t> counts;
+  for (const int column : {0, 2, 2, 1, 0, 1, 2}) counts.push_back(cells.cell(column).values());
+  EXPECT_EQ(counts, (std::vector<int64_t>{1, 2, 2, 3, 1, 3, 2}));
 }
 
 TEST(RowTable, ALongTextIsShownUpToAWholeCharacter) {

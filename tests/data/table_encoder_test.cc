@@ -215,8 +215,8 @@ TEST(TableStatistics, Refusals) {
   const auto made = [](const std::string& text) {
     return TableStatistics::make(schema(), std::vector{column(text)}).status().message();
   };
-  EXPECT_THAT(made("name: 'city'"), HasSubstr("string cannot be read as NUMBER"));
-  EXPECT_THAT(made("name: 'age' kind: DATE"), HasSubstr("cannot be read as DATE"));
+  EXPECT_THAT(made("name: 'city'"), HasSubstr("string cannot be read as numbers"));
+  EXPECT_THAT(made("name: 'age' kind: DATE"), HasSubstr("cannot be read as dates"));
   EXPECT_THAT(made("name: 'ages'"), HasSubstr("no column \"ages\""));
   EXPECT_THAT(table.merge("garbage").message(), HasSubstr("another table"));
   TableStatistics other = *TableStatistics::make(schema(), std::vector{column("name: 'age'")});
