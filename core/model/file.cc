@@ -56,12 +56,18 @@ Status fill(const std::string& path, std::string_view bytes) {
   return file.close() ? Status() : os_error(path, "write");
 }
 
-/// Whether no file may take the place of what is there: a device, a pipe, or /dev/stdout, a link.
+/// Whether a path names an open file of a process, as /dev/fd/3 does.
+bool is_descriptor(const std::filesystem::path& path) {
+  std::error_code none;
+  return std::filesystem::canonical(path.parent_path(), none).native().starts_with("/proc/");
+}
+
+/// Whether no file may take the place of what is there: a device, a pipe, or an open file, to which
+/// /dev/stdout links.
 bool is_special(const std::string& path) {
+  std::error_code none;
+  if (is_descriptor(path) || is_descriptor(std::filesystem::read_symlink(path, none))) return true;
   struct stat info;
-  if (path.starts_with("/dev/") && ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
-    return true;
-  }
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -56,6 +56,29 @@ TEST(WriteFile, LeavesADeviceAndAPipeWhatTheyAre) {
   EXPECT_TRUE(S_ISFIFO(about.st_mode));
   ASSERT_EQ(stat(link.c_str(), &about), 0);
   EXPECT_TRUE(S_ISCHR(about.st_mode));
+}
+
+// Also below /dev, where /dev/shm is memory for files.
+TEST(WriteFile, TakesThePlaceOfALinkToAFile) {
+  const std::string base = "/dev/shm/cafetiere_file_test." + std::to_string(getpid());
+  const std::string file = base + ".file", link = base + ".link";
+  ASSERT_TRUE(write_file(file, "old").ok());
+  ASSERT_EQ(symlink(file.c_str(), link.c_str()), 0);
+  EXPECT_TRUE(write_file(link, "new").ok());
+  EXPECT_EQ(*read_file(file) + " " + *read_file(link), "old new");
+  unlink(link.c_str());
+  unlink(file.c_str());
+}
+
+TEST(WriteFile, AddsToAnOpenFile) {
+  const TempDir folder;
+  const int file = open(folder.path("file").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(file, 0);
+  for (const char* text : {"one ", "two"}) {
+    EXPECT_TRUE(write_file("/dev/fd/" + std::to_string(file), text).ok());
+  }
+  close(file);
+  EXPECT_EQ(*read_file(folder.path("file")), "one two");
 }
 
 TEST(WriteFiles, ReplacesAllOrNone) {

@@ -9,7 +9,7 @@
 
 #include "core/observe/event_files.h"
 #include "core/observe/jsonl.h"
-#include "tests/observe/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -110,8 +110,8 @@ TEST(Events, WhatIsNotAnEventIsRefusedByName) {
 }
 
 TEST(Jsonl, AppendsOneLineAnEvent) {
-  const TempFolder folder;
-  const std::string path = folder.path() + "/run.jsonl";
+  const TempDir folder;
+  const std::string path = folder.path("run.jsonl");
   for (int attempt = 0; attempt < 2; ++attempt) {
     auto sink = JsonlSink::open(path);
     ASSERT_TRUE(sink.ok()) << sink.status().message();
@@ -119,12 +119,12 @@ TEST(Jsonl, AppendsOneLineAnEvent) {
   }
   const std::string line = R"({"event":"log","level":"info","text":"two\nlines"})"
                            "\n";
-  EXPECT_EQ(read_file(path), line + line);
+  EXPECT_EQ(text_of_file(path), line + line);
 }
 
 TEST(Jsonl, GoesOnAfterTheLastWholeLine) {
-  const TempFolder folder;
-  const std::string path = folder.path() + "/run.jsonl";
+  const TempDir folder;
+  const std::string path = folder.path("run.jsonl");
   const std::string line = to_json(LogMessage{LogLevel::kInfo, "x"}) + "\n";
   const std::string half = R"({"event":"log","text":")" + std::string(10000, 'y');
   for (const std::string& whole : {line + line, line, std::string()}) {
@@ -132,7 +132,17 @@ TEST(Jsonl, GoesOnAfterTheLastWholeLine) {
     auto sink = JsonlSink::open(path);
     ASSERT_TRUE(sink.ok()) << sink.status().message();
     (*sink)->send(LogMessage{LogLevel::kInfo, "x"});
-    EXPECT_EQ(read_file(path), whole + line);
+    EXPECT_EQ(text_of_file(path), whole + line);
+  }
+}
+
+TEST(Jsonl, EndsALineThatLacksItsEnd) {
+  const TempDir folder;
+  const std::string path = folder.path("run.jsonl");
+  for (const std::string before : {R"({"event":"log"})", "somebody's notes"}) {
+    std::ofstream(path) << before;
+    ASSERT_TRUE(JsonlSink::open(path).ok());
+    EXPECT_EQ(text_of_file(path), before + "\n");
   }
 }
 
@@ -143,12 +153,12 @@ TEST(Jsonl, NamesTheFileItCannotOpen) {
 }
 
 TEST(EventFiles, MakesTheFolderAndBothFiles) {
-  const TempFolder folder;
-  auto sink = open_event_files(folder.path() + "/new/run");
+  const TempDir folder;
+  auto sink = open_event_files(folder.path("new/run"));
   ASSERT_TRUE(sink.ok()) << sink.status().message();
   (*sink)->send(Progress{});
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/new")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path("new"))) {
     files += entry.file_size() > 0;
   }
   EXPECT_EQ(files, 2);

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tests/observe/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -41,10 +41,10 @@ std::vector<std::string> payloads(std::string_view file) {
 }
 
 TEST(TensorBoard, WritesVersionThenScalars) {
-  const TempFolder folder;
+  const TempDir folder;
   std::string path;
   {
-    auto sink = TensorBoardSink::open(folder.path());
+    auto sink = TensorBoardSink::open(folder.path(""));
     ASSERT_TRUE(sink.ok()) << sink.status().message();
     path = (*sink)->path();
     Progress p;
@@ -54,7 +54,7 @@ TEST(TensorBoard, WritesVersionThenScalars) {
     (*sink)->test({300, "", {{"accuracy", 1.0}}});
   }
   EXPECT_THAT(path, HasSubstr("/events.out.tfevents."));
-  const auto records = payloads(read_file(path));
+  const auto records = payloads(text_of_file(path));
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].substr(9),
             "\x1a\x0d"
