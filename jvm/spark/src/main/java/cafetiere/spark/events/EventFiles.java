@@ -115,8 +115,8 @@ public final class EventFiles implements AutoCloseable {
   private static List<String> upTo(long step, Path file, FileSystem files) throws IOException {
     try (BufferedReader reader = new BufferedReader(
         new InputStreamReader(files.open(file), StandardCharsets.UTF_8))) {
-      return reader.lines().filter(Json::isJson)
-          .filter(line -> Json.parse(line).path("step").asLong(0) <= step).toList();
+      return reader.lines().filter(line -> Json.read(line)
+          .filter(event -> event.path("step").asLong(0) <= step).isPresent()).toList();
     }
   }
 

@@ -2,11 +2,13 @@
 package cafetiere.spark.util;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import java.util.Optional;
 
 /** The options and answers of the engine, which are JSON. */
 public final class Json {
@@ -29,13 +31,13 @@ public final class Json {
     return array;
   }
 
-  /** Whether a text is JSON as a whole. */
-  public static boolean isJson(String text) {
+  /** Reads a text that may be cut off; nothing if it is not JSON as a whole. */
+  public static Optional<JsonNode> read(String text) {
     try {
-      MAPPER.readTree(text);
-      return true;
+      return Optional.of(
+          MAPPER.reader(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).readTree(text));
     } catch (JsonProcessingException e) {
-      return false;
+      return Optional.empty();
     }
   }
 
