@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What more ranks would bring to a training, as core/scale models it.
+// What more ranks would bring to a training, as cli/scale models it.
 #pragma once
 
 #include <CLI/CLI.hpp>
