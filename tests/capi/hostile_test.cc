@@ -15,7 +15,7 @@
 
 #include "tests/capi/small_training.h"
 #include "tests/data/lmdb_file.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

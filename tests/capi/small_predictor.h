@@ -13,7 +13,7 @@
 
 #include "cafetiere/c_api.h"
 #include "tests/data/rows.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cafetiere/c_api.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

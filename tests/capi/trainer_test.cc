@@ -14,6 +14,7 @@
 #include "core/model/weights.h"
 #include "tests/capi/small_training.h"
 #include "tests/data/rows.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -107,17 +108,12 @@ TEST(TrainerInterface, GivesTheStateOfTheEndAndNotOfAnEarlierSnapshot) {
 
 /// A training whose checkpoints leave as files, and the folder that they are in.
 struct InFiles {
-  explicit InFiles(const std::string& name) : folder(testing::TempDir() + name) {
-    std::filesystem::create_directories(folder);
-  }
-  ~InFiles() { std::filesystem::remove_all(folder); }
-
   TrainerHandle trainer(int max_iter) {
     const nlohmann::json options{
         {"solver", "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' snapshot_format: HDF5"},
         {"net", kSmallNet},
         {"max_iter", max_iter},
-        {"checkpoint_folder", folder}};
+        {"checkpoint_folder", folder.path("")}};
     const cft_callbacks callbacks{.struct_size = sizeof(cft_callbacks),
                                   .context = this,
                                   .event = nullptr,
@@ -139,12 +135,12 @@ struct InFiles {
     EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
   }
 
-  const std::string folder;
+  const TempDir folder;
   nlohmann::json told;
 };
 
 TEST(TrainerInterface, CheckpointsMayLeaveAndComeBackAsFiles) {
-  InFiles run("cafetiere_trainer_files");
+  InFiles run;
   const TrainerHandle whole = run.trainer(5);
   run.train(whole);
   const TrainerHandle half = run.trainer(3);
@@ -158,8 +154,8 @@ TEST(TrainerInterface, CheckpointsMayLeaveAndComeBackAsFiles) {
   run.train(rest);
   EXPECT_EQ(bytes_of(cft_trainer_model, whole), bytes_of(cft_trainer_model, rest));
   EXPECT_EQ(bytes_of(cft_trainer_state, whole), bytes_of(cft_trainer_state, rest));
-  const std::string saved = run.folder + "/saved.caffemodel.h5";
-  const std::string saved_state = run.folder + "/saved.solverstate.h5";
+  const std::string saved = run.folder.path("saved.caffemodel.h5");
+  const std::string saved_state = run.folder.path("saved.solverstate.h5");
   ASSERT_EQ(cft_trainer_save(rest.get(), saved.c_str(), saved_state.c_str()), CFT_OK)
       << cft_last_error();
   const auto weights = read_weights(saved);

@@ -8,7 +8,7 @@
 
 #include "cli/machine.h"
 #include "core/machine/limits_file.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

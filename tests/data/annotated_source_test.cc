@@ -9,7 +9,7 @@
 
 #include "core/data/datum.h"
 #include "tests/data/sources.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

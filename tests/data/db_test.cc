@@ -8,7 +8,7 @@
 
 #include "cli/convert_mnist.h"
 #include "core/data/db_source.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

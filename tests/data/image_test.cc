@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/data/sources.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/model/file.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 

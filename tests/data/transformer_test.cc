@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/data/mean_file.h"
 #include "tests/data/sources.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "core/model/hdf5.h"
-#include "tests/data/temp_dir.h"
 #include "tests/layers/harness.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/machine/amx.h"
 #include "core/machine/limits_file.h"
 #include "core/machine/multiply_adds.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

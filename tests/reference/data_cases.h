@@ -21,7 +21,7 @@ struct DataNet {
 
 struct DataCase {
   const char* name;
-  DataNet (*draw)(Draw&, const TemporaryFolder&);
+  DataNet (*draw)(Draw&, const TempDir&);
   int draws = 6;
 };
 

@@ -59,10 +59,10 @@ class ReferenceData : public ::testing::TestWithParam<DataCase> {
   /// One draw in both libraries. There is no rounding in which they could differ: bytes become floats,
   /// less a mean, times a scale.
   void compare(Draw& draw) {
-    const TemporaryFolder folder;
+    const TempDir folder;
     const DataNet drawn = GetParam().draw(draw, folder);
     SCOPED_TRACE(drawn.text);
-    const std::string path = folder / "net";
+    const std::string path = folder.path("net");
     write_text(path + ".prototxt",
                fmt::format("state {{ phase: {} }}\n{}", name_of(drawn.phase), drawn.text));
     Arrays request = {{"passes", {float(drawn.passes)}}};
@@ -114,21 +114,21 @@ std::vector<Hdf5Floats> written(const std::string& path) {
 /// One batch: the reference can write no second one.
 TEST(ReferenceHdf5Output, WritesTheSameFile) {
   if (!reference_is_there()) GTEST_SKIP() << "tools/reference_caffe has not been run";
-  const TemporaryFolder folder;
+  const TempDir folder;
   const auto text = [&](const char* name) {
     return "state { phase: TEST } " +
            layer("DummyData", "name: 'D' top: 'x' top: 'y'",
                  "dummy_data_param { shape { dim: 3 dim: 2 dim: 5 } shape { dim: 3 } "
                  "data_filler { value: 0.5 } data_filler { value: 7 } }") +
            layer("HDF5Output", "bottom: 'x' bottom: 'y'",
-                 fmt::format("hdf5_output_param {{ file_name: '{}' }}", folder / name));
+                 fmt::format("hdf5_output_param {{ file_name: '{}' }}", folder.path(name)));
   };
-  write_text(folder / "ours.prototxt", text("ours.h5"));
-  write_text(folder / "theirs.prototxt", text("theirs.h5"));
-  parity::write_arrays(folder / "theirs.in", {{"passes", {1}}});
-  ASSERT_EQ(run_reference({"data", folder / "theirs"}), "");
-  OwnNet(folder / "ours.prototxt", "TEST").forward();
-  const auto ours = written(folder / "ours.h5"), theirs = written(folder / "theirs.h5");
+  write_text(folder.path("ours.prototxt"), text("ours.h5"));
+  write_text(folder.path("theirs.prototxt"), text("theirs.h5"));
+  parity::write_arrays(folder.path("theirs.in"), {{"passes", {1}}});
+  ASSERT_EQ(run_reference({"data", folder.path("theirs")}), "");
+  OwnNet(folder.path("ours.prototxt"), "TEST").forward();
+  const auto ours = written(folder.path("ours.h5")), theirs = written(folder.path("theirs.h5"));
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(ours[i].shape, theirs[i].shape);
     EXPECT_EQ(ours[i].values, theirs[i].values);

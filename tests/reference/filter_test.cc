@@ -18,12 +18,12 @@ using parity::Arrays;
 
 TEST(ReferenceFilter, LetsTheSameRowsThrough) {
   if (!reference_is_there()) GTEST_SKIP() << "tools/reference_caffe has not been run";
-  const TemporaryFolder folder;
+  const TempDir folder;
   for (uint64_t seed = 0; seed < 8; ++seed) {
     SCOPED_TRACE(seed);
     Draw draw(seed);
     const int rows = draw.integer(6, 12), size = draw.integer(1, 7);
-    const std::string path = folder / "filter";
+    const std::string path = folder.path("filter");
     write_text(path + ".prototxt",
                "state { phase: TRAIN }\n" + learned("x", {rows, size, 2}) +
                    input("x_other", {rows, 3}) + input("flag", {rows}) +
@@ -37,7 +37,7 @@ TEST(ReferenceFilter, LetsTheSameRowsThrough) {
     const auto kept = size_t(std::ranges::count(in.at("in_flag"), 1.F));
     in["topdiff_y0"] = draw.values("x", kept * size_t(size) * 2, 1);
     parity::write_arrays(path + ".in", in);
-    ASSERT_EQ(run_reference({"layers", folder / "", "filter"}), "");
+    ASSERT_EQ(run_reference({"layers", folder.path(""), "filter"}), "");
     const Arrays out = parity::read_arrays(path + ".out");
     OwnNet net(path + ".prototxt", "TRAIN");
     std::ranges::copy(in.at("param_0"), net.param(0).begin());

@@ -113,7 +113,7 @@ class ReferenceLayer : public ::testing::TestWithParam<ParityCase> {
 
   /// Draws all nets of a type and has the reference run them.
   void ask() {
-    std::vector<std::string> arguments = {"layers", folder_ / ""};
+    std::vector<std::string> arguments = {"layers", folder_.path("")};
     Draw draw(20260101);
     for (int i = 0; i < GetParam().draws; ++i) {
       nets_.push_back(GetParam().draw(draw));
@@ -121,8 +121,8 @@ class ReferenceLayer : public ::testing::TestWithParam<ParityCase> {
       ASSERT_TRUE(built.ok()) << built.status().message() << "\n" << nets_.back().text;
       requests_.push_back(draw_request(**built, nets_.back(), draw));
       const std::string name = std::to_string(i);
-      write_text(folder_ / name + ".prototxt", reference_text(nets_.back()));
-      parity::write_arrays(folder_ / name + ".in", requests_.back());
+      write_text(folder_.path(name) + ".prototxt", reference_text(nets_.back()));
+      parity::write_arrays(folder_.path(name) + ".in", requests_.back());
       arguments.push_back(name);
     }
     ASSERT_EQ(run_reference(arguments), "");
@@ -133,7 +133,7 @@ class ReferenceLayer : public ::testing::TestWithParam<ParityCase> {
     auto built = TestNet::build(nets_[i].text, nets_[i].phase);
     ASSERT_TRUE(built.ok()) << built.status().message();
     const Arrays ours = answer(**built, nets_[i], requests_[i], device);
-    const Arrays theirs = parity::read_arrays(folder_ / std::to_string(i) + ".out");
+    const Arrays theirs = parity::read_arrays(folder_.path(std::to_string(i)) + ".out");
     for (const auto& [name, expected] : theirs) {
       if (name.starts_with("indiff_") && !name.starts_with("indiff_x")) continue;
       if (name.starts_with("pdiff_") && !ours.contains(name)) continue;  // of a statistic
@@ -145,7 +145,7 @@ class ReferenceLayer : public ::testing::TestWithParam<ParityCase> {
     }
   }
 
-  TemporaryFolder folder_;
+  TempDir folder_;
   std::vector<ParityNet> nets_;
   std::vector<Arrays> requests_;
   double forward_ = 0, backward_ = -1;  ///< the worst differences; -1: there is no gradient

@@ -23,7 +23,7 @@ class ReferenceRandom : public ::testing::Test {
   void SetUp() override {
     if (!reference_is_there()) GTEST_SKIP() << "tools/reference_caffe has not been run";
   }
-  TemporaryFolder folder_;
+  TempDir folder_;
 };
 
 constexpr int kRows = 500, kColumns = 200, kCount = kRows * kColumns;
@@ -53,7 +53,7 @@ TEST_F(ReferenceRandom, DropoutInTraining) {
   Draw draw(5);
   for (const float ratio : {0.125F, 0.3F, 0.5F, 0.9F}) {
     SCOPED_TRACE(ratio);
-    const std::string path = folder_ / "dropout";
+    const std::string path = folder_.path("dropout");
     write_text(path + ".prototxt",
                "state { phase: TRAIN } force_backward: true\n" + input("x", {kRows, kColumns}) +
                    layer("Dropout", "bottom: 'x' top: 'y'",
@@ -61,7 +61,7 @@ TEST_F(ReferenceRandom, DropoutInTraining) {
     const Arrays in = {{"in_x", draw.values("x", kCount, 1)},
                        {"topdiff_y", draw.values("x", kCount, 1)}};
     parity::write_arrays(path + ".in", in);
-    ASSERT_EQ(run_reference({"layers", folder_ / "", "dropout"}), "");
+    ASSERT_EQ(run_reference({"layers", folder_.path(""), "dropout"}), "");
     const Arrays out = parity::read_arrays(path + ".out");
     OwnNet net(path + ".prototxt", "TRAIN");
     std::ranges::copy(in.at("in_x"), net.data("x").begin());
@@ -95,7 +95,7 @@ TEST_F(ReferenceRandom, DummyDataIsDrawnAnewFromTheSameDistribution) {
                                                   {"type: 'positive_unitball'", false}};
   for (const auto& [filler, bounded] : fillers) {
     SCOPED_TRACE(filler);
-    const std::string path = folder_ / "dummy";
+    const std::string path = folder_.path("dummy");
     write_text(path + ".prototxt",
                "state { phase: TRAIN }\n" +
                    layer("DummyData", "top: 'y'",

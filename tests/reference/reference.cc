@@ -17,16 +17,6 @@ namespace fs = std::filesystem;
 
 bool reference_is_there() { return fs::exists(CFT_REFERENCE_RUNNER); }
 
-TemporaryFolder::TemporaryFolder() {
-  path_ = (fs::temp_directory_path() / "cafetiere-parity-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -35,8 +25,8 @@ void write_text(const std::string& path, const std::string& text) {
 
 std::string run_reference(const std::vector<std::string>& arguments,
                           const ReferenceKernels& kernels) {
-  const TemporaryFolder folder;
-  const std::string log = folder / "log";
+  const TempDir folder;
+  const std::string log = folder.path("log");
   std::string command = fmt::format("OPENBLAS_NUM_THREADS={} ", kernels.threads);
   if (!kernels.core.empty()) command += fmt::format("OPENBLAS_CORETYPE={} ", kernels.core);
   command += fmt::format("'{}'", CFT_REFERENCE_RUNNER);

@@ -6,25 +6,12 @@
 #include <vector>
 
 #include "tests/reference/arrays.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 
 /// Whether tools/reference_caffe has built the program that runs the reference.
 bool reference_is_there();
-
-/// A folder that is gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  /// The path of a file in it.
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 void write_text(const std::string& path, const std::string& text);
 

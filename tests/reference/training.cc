@@ -66,10 +66,10 @@ Result<TrainingOutcome> train(const SolverText& solver, const std::string& weigh
 TrainingBench::TrainingBench(const TrainedNet& net, const std::string& rule, bool hdf5, int images)
     : rule_(read_text("solvers", rule)), hdf5_(hdf5) {
   write_images(net, images);
-  write_text(folder_ / "images.txt", folder_ / "images.h5\n");
-  write_text(folder_ / "net.prototxt",
+  write_text(folder_.path("images.txt"), folder_.path("images.h5\n"));
+  write_text(folder_.path("net.prototxt"),
              std::regex_replace(read_text("nets", net.name), std::regex("SOURCE"),
-                                folder_ / "images.txt"));
+                                folder_.path("images.txt")));
 }
 
 /// Noise around one pattern a class, so that there is something to learn.
@@ -89,13 +89,13 @@ void TrainingBench::write_images(const TrainedNet& net, int count) {
   Hdf5Writer writer;
   EXPECT_TRUE(writer.floats("data", {count, net.channels, net.side, net.side}, images).ok());
   EXPECT_TRUE(writer.floats("label", {count}, labels).ok());
-  write_text(folder_ / "images.h5", *writer.finish());
+  write_text(folder_.path("images.h5"), *writer.finish());
 }
 
 std::string TrainingBench::solver_text(const std::string& name, int steps) const {
   return fmt::format(
       "{}net: '{}' max_iter: {} display: 1 snapshot_prefix: '{}' snapshot_format: {}", rule_,
-      folder_ / "net.prototxt", steps, folder_ / name, hdf5_ ? "HDF5" : "BINARYPROTO");
+      folder_.path("net.prototxt"), steps, folder_.path(name), hdf5_ ? "HDF5" : "BINARYPROTO");
 }
 
 TrainingOutcome TrainingBench::here(const std::string& name, int steps, const std::string& from,
@@ -103,7 +103,7 @@ TrainingOutcome TrainingBench::here(const std::string& name, int steps, const st
   auto solver = parse_solver(solver_text(name, steps), "solver");
   EXPECT_TRUE(solver.ok()) << solver.status().message();
   if (!solver.ok()) return {};
-  auto outcome = train(*solver, folder_ / "initial.caffemodel", from, device);
+  auto outcome = train(*solver, folder_.path("initial.caffemodel"), from, device);
   EXPECT_TRUE(outcome.ok()) << outcome.status().message();
   return outcome.ok() ? *outcome : TrainingOutcome{};
 }
@@ -111,14 +111,14 @@ TrainingOutcome TrainingBench::here(const std::string& name, int steps, const st
 TrainingOutcome TrainingBench::in_reference(const std::string& name, int steps,
                                             const std::string& from,
                                             const ReferenceKernels& kernels) {
-  write_text(folder_ / name + ".prototxt", solver_text(name, steps));
-  const std::string failure =
-      run_reference({kernels.float64 ? "train64" : "train", folder_ / name + ".prototxt",
-                     folder_ / name + ".out", from.empty() ? folder_ / "initial.caffemodel" : from},
-                    kernels);
+  write_text(folder_.path(name) + ".prototxt", solver_text(name, steps));
+  const std::string failure = run_reference(
+      {kernels.float64 ? "train64" : "train", folder_.path(name) + ".prototxt",
+       folder_.path(name) + ".out", from.empty() ? folder_.path("initial.caffemodel") : from},
+      kernels);
   EXPECT_EQ(failure, "");
   if (!failure.empty()) return {};
-  parity::Arrays arrays = parity::read_arrays(folder_ / name + ".out");
+  parity::Arrays arrays = parity::read_arrays(folder_.path(name) + ".out");
   TrainingOutcome outcome{arrays["loss"], {}};
   for (size_t i = 0; arrays.contains(fmt::format("param_{}", i)); ++i) {
     outcome.weights.push_back(arrays[fmt::format("param_{}", i)]);
@@ -127,7 +127,7 @@ TrainingOutcome TrainingBench::in_reference(const std::string& name, int steps,
 }
 
 std::string TrainingBench::state_path(const std::string& name, int steps) const {
-  return fmt::format("{}_iter_{}.solverstate{}", folder_ / name, steps, hdf5_ ? ".h5" : "");
+  return fmt::format("{}_iter_{}.solverstate{}", folder_.path(name), steps, hdf5_ ? ".h5" : "");
 }
 
 }  // namespace cafetiere

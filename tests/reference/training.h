@@ -44,7 +44,7 @@ class TrainingBench {
 
   std::string rule_;  ///< the text of one of solvers/*.prototxt
   bool hdf5_;
-  TemporaryFolder folder_;
+  TempDir folder_;
 };
 
 }  // namespace cafetiere

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "tests/data/rows.h"
-#include "tests/data/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace cafetiere {
 namespace {

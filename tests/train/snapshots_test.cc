@@ -12,26 +12,12 @@
 #include "core/layers/registry.h"
 #include "core/model/file.h"
 #include "core/train/history.h"
+#include "tests/support/temp_dir.h"
 #include "tests/train/child.h"
 #include "tests/train/jobs.h"
 
 namespace cafetiere {
 namespace {
-
-/// A folder that goes with the test.
-class Folder {
- public:
-  explicit Folder(const std::string& name) : path_(testing::TempDir() + name) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& file) const { return path_ + "/" + file; }
-
- private:
-  const std::string path_;
-};
 
 std::string wide_net(int inputs, int outputs) {
   return R"(name: "wide" layer { name: "data" type: "DummyData" top: "data" top: "label"
@@ -72,39 +58,40 @@ Status train_wide(int inputs, int outputs, const std::string& prefix, int max_it
 
 TEST(Snapshots, InHdf5TakeAndGiveBackWithoutACopy) {
   if (!kMemoryIsItsOwn) GTEST_SKIP() << "with a sanitizer";
-  const Folder folder("cafetiere_snapshots_memory");
+  const TempDir folder;
   constexpr int kInputs = 4096, kOutputs = 2048;
   const double arenas = 3.0 * kInputs * kOutputs * sizeof(float);  // weights, gradients, history
   const auto begin = [&] {
-    CFT_TRY(train_wide(64, 64, folder / "first", 1));
-    return train_wide(64, 64, folder / "first", 2, folder / "first_iter_1.solverstate.h5");
+    CFT_TRY(train_wide(64, 64, folder.path("first"), 1));
+    return train_wide(64, 64, folder.path("first"), 2, folder.path("first_iter_1.solverstate.h5"));
   };
-  const int64_t whole =
-      growth_in_child(begin, [&] { return train_wide(kInputs, kOutputs, folder / "whole", 2); });
+  const int64_t whole = growth_in_child(
+      begin, [&] { return train_wide(kInputs, kOutputs, folder.path("whole"), 2); });
   EXPECT_LE(double(whole), 1.2 * arenas);
   const int64_t half =
-      growth_in_child(begin, [&] { return train_wide(kInputs, kOutputs, folder / "half", 1); });
+      growth_in_child(begin, [&] { return train_wide(kInputs, kOutputs, folder.path("half"), 1); });
   EXPECT_LE(double(half), 1.2 * arenas);
   const int64_t resumed = growth_in_child(begin, [&] {
-    return train_wide(kInputs, kOutputs, folder / "rest", 2, folder / "half_iter_1.solverstate.h5");
+    return train_wide(kInputs, kOutputs, folder.path("rest"), 2,
+                      folder.path("half_iter_1.solverstate.h5"));
   });
   EXPECT_LE(double(resumed), 1.2 * arenas);
   std::printf("arenas %.1f MiB; with a snapshot %.1f MiB, resumed %.1f MiB\n", arenas / (1 << 20),
               double(half) / (1 << 20), double(resumed) / (1 << 20));
-  const auto one = read_file(folder / "whole_iter_2.caffemodel.h5");
-  const auto two = read_file(folder / "rest_iter_2.caffemodel.h5");
+  const auto one = read_file(folder.path("whole_iter_2.caffemodel.h5"));
+  const auto two = read_file(folder.path("rest_iter_2.caffemodel.h5"));
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_TRUE(*one == *two);
 }
 
 /// A training in HDF5 of `ranks` ranks, from another's state if it is named.
-std::string trained(const Folder& folder, const std::string& name, const std::string& solver,
+std::string trained(const TempDir& folder, const std::string& name, const std::string& solver,
                     int ranks, int max_iter, const std::string& from = "") {
   Job job{.net = kMixedNet, .pixels = 144, .ranks = ranks, .max_iter = max_iter, .solver = solver};
-  job.snapshots = folder / name;
+  job.snapshots = folder.path(name);
   job.resume = from;
   train(job);
-  return folder / (name + "_iter_" + std::to_string(max_iter) + ".solverstate.h5");
+  return folder.path(name + "_iter_" + std::to_string(max_iter) + ".solverstate.h5");
 }
 
 /// A state and its weights as the binary forms have them.
@@ -121,7 +108,7 @@ TEST(Snapshots, InHdf5AreTheSameOfAnyNumberOfRanks) {
   for (const std::string sync :
        {"mode: 'allreduce'", "mode: 'average' period: 5", "mode: 'diloco' period: 5",
         "mode: 'average' period: 5 history: 'averaged'"}) {
-    const Folder folder("cafetiere_snapshots_ranks");
+    const TempDir folder;
     const std::string solver =
         "type: 'Adam' base_lr: 0.001 momentum: 0.9 lr_policy: 'fixed' random_seed: 7 "
         "snapshot_format: HDF5 sync { " +
