@@ -27,6 +27,7 @@ final class CheckpointProbe implements AutoCloseable {
         sc, wanted, "preflight-" + UUID.randomUUID());  // others may look as well
     file = new Path(folder, "probe");
     try {
+      CheckpointFolder.makeTemporary(folder);
       files().create(file, true).close();
     } catch (IOException e) {
       finding = "checkpoints cannot be written to " + folder + " (" + e.getMessage()

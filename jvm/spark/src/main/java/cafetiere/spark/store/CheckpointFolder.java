@@ -6,6 +6,11 @@ import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
 import java.net.URI;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
@@ -81,8 +86,9 @@ public final class CheckpointFolder {
 
   /**
    * The folder of that name: inside {@code wanted}, if the user named one, else inside Spark's
-   * checkpoint folder, else in the home folder of the cluster's file system, else in the temporary
-   * folder of this machine (which {@code Preflight} refuses where executors run elsewhere).
+   * checkpoint folder, else in the home folder of the cluster's file system, else in a folder of this
+   * user below the temporary one of this machine (which {@code Preflight} refuses where executors run
+   * elsewhere).
    */
   public static String of(SparkContext sc, String wanted, String name) {
     if (!wanted.isEmpty()) return wanted + "/run-" + name;
@@ -96,8 +102,44 @@ public final class CheckpointFolder {
             + " for checkpoints (" + e.getMessage() + "): set checkpointDir", e);
       }
     }
-    return HadoopFiles.ofLocal(
-        java.nio.file.Path.of(System.getProperty("java.io.tmpdir"), "cafetiere", "run-" + name));
+    return HadoopFiles.ofLocal(temporary().resolve("run-" + name));
+  }
+
+  private static java.nio.file.Path temporary() {
+    return java.nio.file.Path.of(
+        System.getProperty("java.io.tmpdir"), "cafetiere-" + System.getProperty("user.name"));
+  }
+
+  /**
+   * Makes the parent of {@code folder}, which {@link #of} gave, if it is the one below the temporary folder:
+   * nobody but its owner may enter it.
+   *
+   * @throws IOException if something is there that is no folder of this user
+   */
+  public static void makeTemporary(String folder) throws IOException {
+    java.nio.file.Path own = temporary();
+    if (!new Path(folder).getParent().equals(new Path(HadoopFiles.ofLocal(own)))) return;
+    Files.createDirectories(own.getParent());
+    try {
+      var ownerOnly = PosixFilePermissions.fromString("rwx------");
+      Files.createDirectory(own, PosixFilePermissions.asFileAttribute(ownerOnly));
+    } catch (FileAlreadyExistsException e) {
+      requireOwn(own);
+    }
+  }
+
+  private static void requireOwn(java.nio.file.Path folder) throws IOException {
+    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+      throw new IOException(folder + " is no folder");
+    }
+    UserPrincipal owner = Files.getOwner(folder, LinkOption.NOFOLLOW_LINKS);
+    java.nio.file.Path ours = Files.createTempFile(folder.getParent(), "cafetiere-", "");
+    try {
+      if (Files.getOwner(ours).equals(owner)) return;
+      throw new IOException(folder + " belongs to " + owner.getName());
+    } finally {
+      Files.delete(ours);
+    }
   }
 
   /** Whether the path's files are seen by one machine only, unless something is mounted there. */

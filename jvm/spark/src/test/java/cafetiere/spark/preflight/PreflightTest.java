@@ -264,6 +264,20 @@ class PreflightTest {
     assertTrue(finding.contains("set checkpointDir to a folder that"), finding);
   }
 
+  @Test
+  void aTemporaryFolderThatIsNotTheUsers() throws Exception {
+    Files.createFile(dir.resolve("cafetiere-" + System.getProperty("user.name")));
+    String before = System.getProperty("java.io.tmpdir");
+    System.setProperty("java.io.tmpdir", dir.toString());
+    try {
+      String finding = refusal(estimator(), table).get(0);
+      assertTrue(finding.startsWith("checkpoints cannot be written to "), finding);
+      assertTrue(finding.contains(" is no folder): set checkpointDir to "), finding);
+    } finally {
+      System.setProperty("java.io.tmpdir", before);
+    }
+  }
+
   /** As a cross-validation with several threads does. */
   @Test
   void whatAnotherPreflightTriesIsLeftAlone() throws Exception {

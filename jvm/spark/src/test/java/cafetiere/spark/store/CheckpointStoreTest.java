@@ -4,7 +4,9 @@ package cafetiere.spark.store;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import cafetiere.spark.TestImages;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
@@ -14,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -139,13 +142,58 @@ class CheckpointStoreTest {
   }
 
   @Test
-  void theTemporaryFolderMayHaveABlankInItsPath() {
+  void theTemporaryFolderMayHaveABlankInItsPath() throws IOException {
+    Path tmp = dir.resolve("a tmp");
+    inTemporary(tmp, folder -> assertEquals(ownIn(tmp) + "/run-1",
+        new org.apache.hadoop.fs.Path(folder).toUri().getPath()));
+  }
+
+  @Test
+  void nobodyElseEntersTheTemporaryFolder() throws IOException {
+    inTemporary(dir.resolve("tmp"), folder -> {
+      CheckpointFolder.makeTemporary(folder);
+      CheckpointFolder.makeTemporary(folder);
+      Path own = ownIn(dir.resolve("tmp"));
+      assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));
+    });
+  }
+
+  @Test
+  void aTemporaryFolderOfSomebodyElseIsRefused() throws IOException {
+    Path own = Files.createDirectories(ownIn(dir.resolve("tmp")));
+    assumeTrue(Files.isWritable(Path.of("/")), "only root can give a folder away");
+    Files.setOwner(own, own.getFileSystem().getUserPrincipalLookupService().lookupPrincipalByName("nobody"));
+    assertEquals(own + " belongs to nobody", refusal());
+  }
+
+  @Test
+  void soIsALinkInItsPlace() throws IOException {
+    Path own = ownIn(Files.createDirectories(dir.resolve("tmp")));
+    Files.createSymbolicLink(own, Files.createDirectories(dir.resolve("elsewhere")));
+    assertEquals(own + " is no folder", refusal());
+  }
+
+  private String refusal() throws IOException {
+    String[] refusal = new String[1];
+    inTemporary(dir.resolve("tmp"), folder -> refusal[0] =
+        assertThrows(IOException.class, () -> CheckpointFolder.makeTemporary(folder)).getMessage());
+    return refusal[0];
+  }
+
+  private static Path ownIn(Path tmp) {
+    return tmp.resolve("cafetiere-" + System.getProperty("user.name"));
+  }
+
+  private interface Use {
+    void of(String folder) throws IOException;
+  }
+
+  /** With another temporary folder, the one for checkpoints. */
+  private static void inTemporary(Path tmp, Use use) throws IOException {
     String before = System.getProperty("java.io.tmpdir");
-    System.setProperty("java.io.tmpdir", dir.resolve("a tmp").toString());
+    System.setProperty("java.io.tmpdir", tmp.toString());
     try {
-      String folder = CheckpointFolder.of(TestImages.session().sparkContext(), "", "1");
-      assertEquals(dir + "/a tmp/cafetiere/run-1",
-          new org.apache.hadoop.fs.Path(folder).toUri().getPath());
+      use.of(CheckpointFolder.of(TestImages.session().sparkContext(), "", "1"));
     } finally {
       System.setProperty("java.io.tmpdir", before);
     }
