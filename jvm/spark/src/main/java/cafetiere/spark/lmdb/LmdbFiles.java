@@ -2,6 +2,7 @@
 package cafetiere.spark.lmdb;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.output.FolderOutput;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -18,8 +19,6 @@ import org.apache.hadoop.fs.Path;
 public final class LmdbFiles {
   /** A database's file in its folder, as liblmdb names it. */
   static final String DATA = "data.mdb";
-  /** Beside the folders of partitions when all of them are there: a rename may copy one by one. */
-  static final String SUCCESS = "_SUCCESS";
 
   private LmdbFiles() {}
 
@@ -75,9 +74,10 @@ public final class LmdbFiles {
     }
     boolean areParts = files.stream()
         .anyMatch(file -> file.getPath().getParent().getName().matches("part-\\d{5}"));
-    if (areParts && !fs.exists(new Path(folder, SUCCESS))) {
-      throw notFound("the folder " + path + " has no " + SUCCESS + ", which is written when all of its"
-          + " databases are there: write them again, or make that file if you know them to be");
+    if (areParts && !fs.exists(new Path(folder, FolderOutput.SUCCESS))) {
+      throw notFound("the folder " + path + " has no " + FolderOutput.SUCCESS
+          + ", which is written when all of its databases are there:"
+          + " write them again, or make that file if you know them to be");
     }
     return files;
   }

@@ -11,15 +11,15 @@ import static org.apache.spark.sql.functions.when;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.core.lmdb.LmdbWriter;
+import cafetiere.spark.output.FolderOutput;
+import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
-import java.util.UUID;
 import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -36,8 +36,8 @@ import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * Writes a table as databases, one a partition. Each task makes its own on the local disk and copies
- * it into a hidden folder beside the path, under a name of this attempt; when all have, the driver
- * moves those of the attempts that Spark counts into place, as one folder. Until then nothing is there.
+ * it into the folder that {@link FolderOutput} has beside the path, under a name of this attempt; when all
+ * have, the driver makes one folder of those of the attempts that Spark counts.
  */
 public final class LmdbOutput {
   /** What a partition becomes. */
@@ -59,37 +59,17 @@ public final class LmdbOutput {
   public static void write(
       Dataset<Row> data, Kind kind, String path, boolean isByPixel, SaveMode mode) {
     Configuration conf = data.sparkSession().sparkContext().hadoopConfiguration();
-    Path target = new Path(path);
-    try {
-      FileSystem fs = fileSystem(target, conf);
-      target = fs.makeQualified(target);
-      if (fs.exists(target)) {
-        if (mode == SaveMode.Ignore) return;
-        if (mode != SaveMode.Overwrite) throw refused(path, mode);
-      }
-      Path staging = new Path(target.getParent(), "_" + target.getName() + "." + UUID.randomUUID());
-      try {
-        fs.mkdirs(staging);
-        commit(fs, staging, target, attempts(data, kind, isByPixel, staging, conf));
-      } finally {
-        fs.delete(staging, true);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
-    }
+    FileSystem fs = fileSystem(path, conf);
+    FolderOutput.write(fs, path, mode, staging -> {
+      fs.mkdirs(staging);
+      return whole(fs, staging, attempts(data, kind, isByPixel, staging, conf));
+    });
   }
 
   /** Without checksums beside local files: liblmdb may write to a database later, which has none. */
-  static FileSystem fileSystem(Path path, Configuration conf) throws IOException {
-    FileSystem fs = path.getFileSystem(conf);
+  private static FileSystem fileSystem(String path, Configuration conf) {
+    FileSystem fs = HadoopFiles.system(path, conf);
     return fs instanceof LocalFileSystem local ? local.getRawFileSystem() : fs;
-  }
-
-  private static CafetiereException refused(String path, SaveMode mode) {
-    return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
-        mode == SaveMode.Append ? "rows cannot be appended to the databases at " + path
-            + ": write them to a path of their own"
-            : path + " is there already: write with mode(\"overwrite\"), or to another path");
   }
 
   /** Runs the tasks; the names of the folders that they left, in the order of the partitions. */
@@ -141,29 +121,15 @@ public final class LmdbOutput {
         .otherwise(whole);
   }
 
-  private static void commit(FileSystem fs, Path staging, Path target, List<String> attempts)
-      throws IOException {
-    Path result = new Path(staging, attempts.get(0));
-    if (attempts.size() > 1) {
-      result = new Path(staging, "result");
-      fs.mkdirs(result);
-      for (int i = 0; i < attempts.size(); i++) {
-        move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.part(i)));
-      }
+  /** A folder of what Spark counts. */
+  private static Path whole(FileSystem fs, Path staging, List<String> attempts) throws IOException {
+    if (attempts.size() == 1) return new Path(staging, attempts.get(0));
+    Path result = new Path(staging, "result");
+    fs.mkdirs(result);
+    for (int i = 0; i < attempts.size(); i++) {
+      HadoopFiles.move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.part(i)));
     }
-    fs.delete(new Path(target, LmdbFiles.SUCCESS), false); // first: what goes is not whole any more
-    fs.delete(target, true);
-    try {
-      move(fs, result, target);
-      fs.create(new Path(target, LmdbFiles.SUCCESS), true).close();
-    } catch (IOException e) {
-      fs.delete(target, true);
-      throw e;
-    }
-  }
-
-  private static void move(FileSystem fs, Path from, Path to) throws IOException {
-    if (!fs.rename(from, to)) throw new IOException("cannot rename " + from + " to " + to);
+    return result;
   }
 
   /** The key of a row that has none: they sort as the rows lie. */
@@ -185,7 +151,7 @@ public final class LmdbOutput {
         fill(database, partition, rows);
         long attempt = TaskContext.get().taskAttemptId();
         Path target = new Path(staging, LmdbFiles.part(partition) + "." + attempt);
-        fileSystem(target, conf.value())
+        fileSystem(staging, conf.value())
             .copyFromLocalFile(false, true, new Path(database.toUri()), target);
         return List.of(target.getName()).iterator();
       } finally {

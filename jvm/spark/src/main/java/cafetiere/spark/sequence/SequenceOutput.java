@@ -6,17 +6,15 @@ import static org.apache.spark.sql.functions.lit;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.files.SourceOptions;
+import cafetiere.spark.output.FolderOutput;
+import cafetiere.spark.util.HadoopFiles;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectOutputStream;
-import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.mapred.SequenceFileOutputFormat;
 import org.apache.spark.sql.Column;
@@ -28,8 +26,7 @@ import scala.Tuple6;
 
 /**
  * Writes a table as CaffeOnSpark's tools do: the keys of rows that tell their size are Tuple6, those
- * of others, which hold image files, are Tuple2. They go into a hidden folder beside the path, which
- * replaces what is there when it is whole: the rows may be read from there.
+ * of others, which hold image files, are Tuple2.
  */
 final class SequenceOutput {
   private static final List<String> NEEDED = List.of("id", "label", "data");
@@ -44,33 +41,11 @@ final class SequenceOutput {
     String path = new SourceOptions("sequence", given).path();
     Configuration conf = data.sparkSession().sparkContext().hadoopConfiguration();
     Dataset<Row> rows = data.select(columns(data));
-    try {
-      FileSystem fs = new Path(path).getFileSystem(conf);
-      Path target = fs.makeQualified(new Path(path));
-      if (fs.exists(target)) {
-        if (mode == SaveMode.Ignore) return;
-        if (mode != SaveMode.Overwrite) {
-          throw invalid(path + " is there already: write with mode(\"overwrite\"), or to another path");
-        }
-      }
-      Path staging = new Path(target.getParent(), "_" + target.getName() + "." + UUID.randomUUID());
-      try {
-        rows.toJavaRDD().mapToPair(SequenceOutput::record).saveAsHadoopFile(staging.toString(),
-            BytesWritable.class, BytesWritable.class, SequenceFileOutputFormat.class);
-        replace(fs, target, staging);
-      } finally {
-        fs.delete(staging, true);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
-    }
-  }
-
-  private static void replace(FileSystem fs, Path target, Path staging) throws IOException {
-    if (fs.exists(target) && !fs.delete(target, true)) {
-      throw new IOException("cannot remove what is there");
-    }
-    if (!fs.rename(staging, target)) throw new IOException("cannot rename " + staging);
+    FolderOutput.write(HadoopFiles.system(path, conf), path, mode, staging -> {
+      rows.toJavaRDD().mapToPair(SequenceOutput::record).saveAsHadoopFile(staging.toString(),
+          BytesWritable.class, BytesWritable.class, SequenceFileOutputFormat.class);
+      return staging;
+    });
   }
 
   /** Those that SequenceImages reads, in its order; null where the table has none. */

@@ -17,12 +17,15 @@ import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Whole files by Hadoop path: local, HDFS, object stores. What goes wrong is an
  * {@link UncheckedIOException} that names the path.
  */
 public final class HadoopFiles {
+  private static final Logger LOG = LoggerFactory.getLogger(HadoopFiles.class);
   /** As long as an array can be in most JVMs. */
   private static final int LARGEST = Integer.MAX_VALUE - 8;
 
@@ -34,6 +37,21 @@ public final class HadoopFiles {
     void writeTo(OutputStream out) throws IOException;
   }
 
+  /** What is still to do when something has been moved. */
+  @FunctionalInterface
+  public interface Ending {
+    void run() throws IOException;
+  }
+
+  /** A move failed, and what it was to replace could not be put back. */
+  public static final class NotRestoredException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    private NotRestoredException(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+
   private interface Work<T> {
     T on(FileSystem files, Path file) throws IOException;
   }
@@ -41,6 +59,11 @@ public final class HadoopFiles {
   /** The path of a local file, with its scheme. The text of its URI has %20 for a blank, as no file has. */
   public static String ofLocal(java.nio.file.Path file) {
     return new Path(file.toUri()).toString();
+  }
+
+  /** The file system of a path. */
+  public static FileSystem system(String path, Configuration conf) {
+    return done("reach", path, conf, (files, file) -> files);
   }
 
   /** Whether there is a file. */
@@ -135,19 +158,82 @@ public final class HadoopFiles {
    */
   public static void replace(String path, Content content, Configuration conf) {
     done("write", path, conf, (files, file) -> {
+      if (files.exists(file) && files.getFileStatus(file).isDirectory()) {
+        throw new IOException("it is a folder");
+      }
       Path aside = file.suffix("." + UUID.randomUUID());
       try {
         try (OutputStream out = files.create(aside, true)) {
           content.writeTo(out);
         }
-        files.delete(file, false);
-        if (!files.rename(aside, file)) throw new IOException("cannot rename " + aside);
+        moveOver(files, aside, file, () -> {});
         return file;
+      } catch (NotRestoredException e) {
+        throw e;
       } catch (IOException | FSError e) {
-        files.delete(aside, false);
+        discard(files, aside);
         throw e;
       }
     });
+  }
+
+  /**
+   * Renames a file or folder over another one, then runs {@code ending}. What was at {@code to} is kept
+   * beside it until both are done, and is put back if one of them fails. A rename may copy file after file.
+   *
+   * @throws NotRestoredException if it could not be put back: {@code from} is to be kept, too
+   */
+  public static void moveOver(FileSystem files, Path from, Path to, Ending ending) throws IOException {
+    Path old = new Path(to.getParent(), "_" + to.getName() + "." + UUID.randomUUID() + ".old");
+    boolean isAside = !files.exists(to);
+    try {
+      if (!isAside) move(files, to, old);
+      isAside = true;
+      move(files, from, to);
+      ending.run();
+    } catch (IOException | FSError e) {
+      restore(files, from, to, old, isAside, e);
+      throw e;
+    }
+    discard(files, old);
+  }
+
+  private static void restore(FileSystem files, Path from, Path to, Path old, boolean isAside,
+      Throwable fault) throws NotRestoredException {
+    try {
+      if (isAside) files.delete(to, true);
+      if (files.exists(old)) moveBack(files, old, to);
+    } catch (IOException | FSError e) {
+      throw new NotRestoredException(fault.getMessage() + "; " + to + " could not be put back ("
+          + e.getMessage() + "): what was there may be in " + old + ", and what was written is in " + from
+          + ": rename one of them to " + to, fault);
+    }
+    discard(files, old);
+  }
+
+  /** After a rename that copies and was broken off, each file is whole in one of the two places at least. */
+  private static void moveBack(FileSystem files, Path old, Path to) throws IOException {
+    if (!files.exists(to)) {
+      move(files, old, to);
+    } else if (files.getFileStatus(to).isDirectory()) {
+      for (FileStatus entry : files.listStatus(old)) {
+        moveBack(files, entry.getPath(), new Path(to, entry.getPath().getName()));
+      }
+    }
+  }
+
+  /** Renames; where that is not possible it is an error. */
+  public static void move(FileSystem files, Path from, Path to) throws IOException {
+    if (!files.rename(from, to)) throw new IOException("cannot rename " + from + " to " + to);
+  }
+
+  /** Removes what nobody needs any more, if it is there; that it stays is no more than a warning. */
+  public static void discard(FileSystem files, Path path) {
+    try {
+      files.delete(path, true);
+    } catch (IOException e) {
+      LOG.warn("{} could not be removed: {}", path, e.getMessage());
+    }
   }
 
   /** Copies a file as {@link #replace} writes one. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.BothLines;
+import cafetiere.spark.StoreFiles;
 import cafetiere.spark.TestImages;
 import com.yahoo.ml.caffe.tools.Pair;
 import java.io.BufferedReader;
@@ -17,13 +18,16 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.PriorityQueue;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.apache.hadoop.io.BytesWritable;
@@ -141,6 +145,37 @@ class SequenceImagesTest {
     assertEquals("[a,5,null,null,null,true]", values(rows.get(0)));
     assertEquals("[b,6,3,1,2,false]", values(rows.get(1)));
     assertEquals("value 1", new String(rows.get(1).<byte[]>getAs("data"), StandardCharsets.UTF_8));
+  }
+
+  /** Each of the last requests to an object store is refused. */
+  @Test
+  void whatIsToBeReplacedStaysIfItCannotBe() {
+    SparkSession spark = TestImages.session();
+    StoreFiles.configure(spark.sparkContext(), dir.resolve("none"));
+    save(spark, 2, "counted");
+    StoreFiles.failAt(0, false);
+    save(spark, 3, "counted");
+    int last = StoreFiles.requests();
+    Set<Long> seen = new HashSet<>();
+    for (int fault = last; fault > last - 20; fault -= 5) {
+      String name = "stored" + fault;
+      save(spark, 2, name);
+      StoreFiles.failAt(fault, false);
+      try {
+        save(spark, 3, name);
+      } catch (UncheckedIOException e) {
+        assertTrue(e.getMessage().contains("503"), e.getMessage());
+      }
+      StoreFiles.recover();
+      seen.add(spark.read().format("sequence").load(dir.resolve("store/" + name).toString())
+          .count());
+    }
+    assertEquals(Set.of(2L, 3L), seen);
+  }
+
+  private static void save(SparkSession spark, int rows, String name) {
+    spark.range(0, rows, 1, 1).selectExpr("cast(id as string) id", "id label", "cast('x' as binary) data")
+        .write().format("sequence").mode("overwrite").save(StoreFiles.path(dir.resolve("store/" + name)));
   }
 
   @Test

@@ -75,11 +75,73 @@ class ObjectStoreTest {
         boolean isWritten = isDone(() -> put(way, from, path));
         failed = StoreFiles.recover();
         if (isWritten) assertEquals(SIZE, HadoopFiles.length(path, CONF));
-        if (HadoopFiles.exists(path, CONF)) {
+        if (!ends || HadoopFiles.exists(path, CONF)) {
           assertTrue(List.of(3L, (long) SIZE).contains(HadoopFiles.length(path, CONF)), way + request);
         }
       }
     }
+  }
+
+  /** Where its folder is put back, too; if no request is answered any more, the error says where it is. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatIsReplacedStaysUntilItIs(boolean ends) throws IOException {
+    for (String way : List.of("file", "folder")) {
+      boolean failed = true;
+      for (int request = 1; failed; request++) {
+        Path to = filled(way, way + request, "old");
+        Path from = filled(way, "from", "new");
+        StoreFiles.failAt(request, ends);
+        String error = moveOver(from, to);
+        failed = StoreFiles.recover();
+        String where = way + " " + request + ": " + error;
+        if (error.isEmpty() || !ends) {
+          assertEquals(error.isEmpty() ? "new" : "old", whole(way, to), where);
+        } else if (whole(way, to).isEmpty()) {
+          assertTrue(error.contains(StoreFiles.path(from).replace("//", "")), where);
+          assertEquals("new", whole(way, from), where);
+        }
+      }
+    }
+  }
+
+  @Test
+  void aFileReplacesNoFolder() throws IOException {
+    Path folder = filled("folder", "there", "old");
+    String message = assertThrows(UncheckedIOException.class,
+        () -> HadoopFiles.write(StoreFiles.path(folder), bytes("new"), CONF)).getMessage();
+    assertTrue(message.endsWith("it is a folder"), message);
+    assertEquals("old", whole("folder", folder));
+  }
+
+  private static String moveOver(Path from, Path to) {
+    var target = new org.apache.hadoop.fs.Path(StoreFiles.path(to));
+    try {
+      HadoopFiles.moveOver(target.getFileSystem(CONF),
+          new org.apache.hadoop.fs.Path(StoreFiles.path(from)), target,
+          () -> HadoopFiles.exists(StoreFiles.path(to), CONF));
+      return "";
+    } catch (IOException | UncheckedIOException e) {
+      return e.toString();
+    }
+  }
+
+  private Path filled(String way, String name, String text) throws IOException {
+    Path place = dir.resolve(name);
+    if (way.equals("file")) return Files.writeString(place, text);
+    for (String file : List.of("a", "b")) {
+      Files.writeString(Files.createDirectories(place).resolve(file), text);
+    }
+    return place;
+  }
+
+  /** The text of a file, or of both files of a folder; "" if there is none that is whole. */
+  private static String whole(String way, Path place) throws IOException {
+    if (way.equals("file")) return Files.exists(place) ? Files.readString(place) : "";
+    List<Path> files = List.of(place.resolve("a"), place.resolve("b"));
+    if (!files.stream().allMatch(Files::exists)) return "";
+    String text = Files.readString(files.get(0));
+    return text.equals(Files.readString(files.get(1))) ? text : "";
   }
 
   /** An upload that its writer breaks off ends as an object, too: not at the path. */
