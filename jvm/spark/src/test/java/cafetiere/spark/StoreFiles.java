@@ -21,7 +21,7 @@ import org.apache.spark.SparkContext;
 /**
  * Local files with the manners of an object store. An object appears as its stream is closed, also
  * where the writer was interrupted; nothing can be flushed or appended to; a rename copies object after
- * object and then deletes. Of this process's requests a test has one answered with 503, or that one and
+ * object and then deletes; a folder has no time. Of this process's requests a test has one answered with 503, or that one and
  * all that follow, as if the process had ended there; one of an executor's, by a file.
  */
 public final class StoreFiles extends SchemeFiles {
@@ -96,7 +96,9 @@ public final class StoreFiles extends SchemeFiles {
   @Override
   public FileStatus getFileStatus(Path path) throws IOException {
     request();
-    return super.getFileStatus(path);
+    FileStatus status = super.getFileStatus(path);
+    return new FileStatus(status.getLen(), status.isDirectory(), 1, status.getBlockSize(),
+        status.isFile() ? status.getModificationTime() : 0, status.getPath());
   }
 
   @Override

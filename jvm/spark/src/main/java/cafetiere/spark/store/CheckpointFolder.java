@@ -15,7 +15,9 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.spark.SparkContext;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.Dataset;
@@ -74,14 +76,23 @@ public final class CheckpointFolder {
       FileSystem files = run.getFileSystem(conf);
       if (!files.exists(run.getParent())) return;
       for (FileStatus entry : files.listStatus(run.getParent())) {
-        boolean old = now - entry.getModificationTime() > KEPT_MILLIS;
-        if (!old || !entry.isDirectory() || !entry.getPath().getName().startsWith("run-")) continue;
+        if (!entry.isDirectory() || !entry.getPath().getName().startsWith("run-")) continue;
+        long written = lastWritten(files, entry);
+        if (written <= 0 || now - written <= KEPT_MILLIS) continue;
         LOG.info("Removing the checkpoints of a run that failed: {}", entry.getPath());
         files.delete(entry.getPath(), true);
       }
     } catch (IOException e) {
       LOG.info("Old checkpoints beside {} were not removed: {}", run, e.getMessage());
     }
+  }
+
+  /** When a folder or a file in it was written last; 0 if not known. Object stores know it of files only. */
+  private static long lastWritten(FileSystem files, FileStatus folder) throws IOException {
+    long last = folder.getModificationTime();
+    RemoteIterator<LocatedFileStatus> inside = files.listFiles(folder.getPath(), true);
+    while (inside.hasNext()) last = Math.max(last, inside.next().getModificationTime());
+    return last;
   }
 
   /**

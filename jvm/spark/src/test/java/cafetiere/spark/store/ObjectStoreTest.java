@@ -18,7 +18,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Dataset;
@@ -142,6 +144,24 @@ class ObjectStoreTest {
     if (!files.stream().allMatch(Files::exists)) return "";
     String text = Files.readString(files.get(0));
     return text.equals(Files.readString(files.get(1))) ? text : "";
+  }
+
+  @Test
+  void theAgeOfARunIsThatOfItsNewestFile() throws IOException {
+    long now = System.currentTimeMillis();
+    for (String run : List.of("run-living", "run-old")) write(store(run), 10);
+    try (Stream<Path> files = Files.walk(dir.resolve("run-old"))) {
+      for (Path file : files.toList()) {
+        Files.setLastModifiedTime(file, FileTime.fromMillis(now - TimeUnit.DAYS.toMillis(8)));
+      }
+    }
+    Files.createDirectories(dir.resolve("run-empty"));
+    CheckpointFolder.sweep(
+        new org.apache.hadoop.fs.Path(StoreFiles.path(dir.resolve("run-own"))), CONF, now);
+    try (Stream<Path> left = Files.list(dir)) {
+      assertEquals(List.of("run-empty", "run-living"),
+          left.map(path -> path.getFileName().toString()).sorted().toList());
+    }
   }
 
   /** An upload that its writer breaks off ends as an object, too: not at the path. */
