@@ -4,6 +4,7 @@ package cafetiere.spark.util;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -33,12 +34,32 @@ public final class TaskFolder implements AutoCloseable {
   public TaskFolder(Path parent) throws IOException {
     sweep(parent);
     Path made = Files.createTempDirectory(parent, "cafetiere-new-");
-    lock = FileChannel.open(made.resolve(LOCK), StandardOpenOption.CREATE_NEW,
-        StandardOpenOption.WRITE);
-    lock.lock();
     folder = parent.resolve(PREFIX + made.getFileName());
-    OWN.add(folder);
-    Files.move(made, folder);  // no sweep sees it before it has its lock
+    Path file = made.resolve(LOCK);
+    FileChannel channel = null;
+    try {
+      channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+      lock(channel, file);
+      OWN.add(folder);
+      Files.move(made, folder);  // no sweep sees it before it has its lock
+    } catch (IOException | RuntimeException e) {
+      OWN.remove(folder);
+      if (channel != null) channel.close();
+      remove(made);
+      throw e;
+    }
+    lock = channel;
+  }
+
+  /** On a file system without locks, as NFS can be, there is no lock file, without which no sweep removes. */
+  private static void lock(FileChannel channel, Path file) throws IOException {
+    try {
+      channel.lock();
+    } catch (IOException e) {
+      if (Thread.currentThread().isInterrupted()) throw e;
+      LOG.info("{} cannot be locked ({}): its folder stays if its task is killed", file, e.getMessage());
+      Files.delete(file);
+    }
   }
 
   public Path path() {
@@ -70,6 +91,8 @@ public final class TaskFolder implements AutoCloseable {
       if (channel.tryLock() == null) return;
       LOG.info("Removing {}, which a task that was killed has left", folder);
       remove(folder);
+    } catch (OverlappingFileLockException e) {
+      LOG.debug("{} is in use by another class loader of this process", folder);
     } catch (IOException e) {
       LOG.info("{} was not removed: {}", folder, e.getMessage());
     }

@@ -4,12 +4,16 @@ package cafetiere.spark.util;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import cafetiere.spark.DriverProcess;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -57,6 +61,66 @@ class TaskFolderTest {
       other.destroyForcibly();
     }
     assertFalse(other.isAlive());
+  }
+
+  /** As NFS is without its daemon for locks. */
+  @Test
+  void aFileSystemWithoutLocksWillDo() throws Exception {
+    Path library = withoutLocks();
+    assumeTrue(library != null, "there is no C compiler");
+    Process other = DriverProcess.start(Holder.class, log.resolve("log"),
+        Map.of("LD_PRELOAD", library.toString()), parent.toString());
+    try {
+      while (other.isAlive() && !Files.exists(parent.resolve("ready"))) Thread.sleep(20);
+      assertTrue(other.isAlive(), () -> DriverProcess.read(log.resolve("log")));
+      List<Path> held = folders();
+      assertEquals(1, held.size());
+      new TaskFolder(parent).close();
+      assertEquals(held, folders(), "nobody knows whether its process lives");
+    } finally {
+      other.destroyForcibly();
+    }
+  }
+
+  /** A library that has the kernel refuse locks, or null. */
+  private Path withoutLocks() throws Exception {
+    Path source = Files.writeString(log.resolve("locks.c"), """
+        #include <errno.h>
+        #include <stdarg.h>
+        #include <fcntl.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static int call(int file, int command, void *argument) {
+          if (command == F_SETLK || command == F_SETLKW) { errno = ENOLCK; return -1; }
+          return syscall(SYS_fcntl, file, command, argument);
+        }
+        #define FORWARD(name) int name(int file, int command, ...) { \\
+          va_list rest; va_start(rest, command); void *argument = va_arg(rest, void *); va_end(rest); \\
+          return call(file, command, argument); }
+        FORWARD(fcntl)
+        FORWARD(fcntl64)
+        """);
+    Path library = log.resolve("locks.so");
+    try {
+      Process compiler = new ProcessBuilder("cc", "-shared", "-fPIC", "-o", library.toString(),
+          source.toString()).inheritIO().start();
+      assertEquals(0, compiler.waitFor());
+    } catch (IOException e) {
+      return null;
+    }
+    return library;
+  }
+
+  /** That of the same process, as a class loader of its own has. */
+  @Test
+  void whatIsLockedInThisProcessIsLeftAlone() throws IOException {
+    Path folder = Files.createDirectory(parent.resolve("cafetiere-task-other"));
+    try (FileChannel channel = FileChannel.open(folder.resolve(".lock"), StandardOpenOption.CREATE_NEW,
+        StandardOpenOption.WRITE)) {
+      channel.lock();
+      new TaskFolder(parent).close();
+      assertEquals(List.of(folder), folders());
+    }
   }
 
   private List<Path> folders() throws IOException {
