@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of tables in folders, as TableModel.save() or Spark writes them."""
 
+import gzip
 import json
 import os
 import pathlib
 import tempfile
+import zlib
 
 from cafetiere._cells import TYPES
+
+_DECOMPRESS = {".gz": gzip.decompress, ".deflate": zlib.decompress}
 
 
 def read(folder):
@@ -31,9 +35,22 @@ def read(folder):
     }
 
 
+def _text(file):
+    """The text of a file that Spark wrote, compressed or not."""
+    if file.suffix in ("", ".txt"):
+        return file.read_text(encoding="utf-8")
+    if file.suffix not in _DECOMPRESS:
+        raise ValueError(
+            f"{file} is compressed as {file.suffix}, and Python without Spark reads "
+            f"{' and '.join(_DECOMPRESS)}: save the model again with "
+            "mapreduce.output.fileoutputformat.compress=false"
+        )
+    return _DECOMPRESS[file.suffix](file.read_bytes()).decode()
+
+
 def _params(folder):
     """The params that Spark saved: those that were set, and the defaults of the others."""
-    told = json.loads(next((folder / "metadata").glob("part-*")).read_text(encoding="utf-8"))
+    told = json.loads(_text(next((folder / "metadata").glob("part-*"))))
     return {**told.get("defaultParamMap", {}), **told.get("paramMap", {})}
 
 

@@ -6,11 +6,13 @@ Spark's three, a JVM, Python, C and the program: the same bytes in the same orde
 
 import csv
 import datetime
+import gzip
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pandas
@@ -280,12 +282,30 @@ def test_what_spark_saved_predicts_the_same_without_spark(
     same = tables.TableModel.load(tmp_path / "plain")
     assert (same.predict(columns), same.label) == ((predicted, shares), model.label)
     printed_the_same(tmp_path, columns, f"a,city,{head}")
+    compress(tmp_path / "model")
+    assert tables.TableModel.load(tmp_path / "model").predict(columns) == (predicted, shares)
     large = tmp_path / "model/net/data/model.caffemodel"  # as Spark writes it beyond 2 GiB
     whole = large.read_bytes()
     hdf5 = _library.call_for_bytes("cft_weights_hdf5", whole, len(whole))
     large.with_name("model.caffemodel.h5").write_bytes(hdf5)
     large.unlink()
     assert tables.TableModel.load(tmp_path / "model").predict(columns) == (predicted, shares)
+
+
+def compress(model):
+    """As where a cluster compresses all that is written; what Python cannot read is refused."""
+    [first] = (model / "metadata").glob("part-*")
+    [second] = (model / "net/metadata").glob("part-*")
+    unknown = first.with_name(first.name + ".lz4")
+    unknown.write_bytes(b"")
+    text = first.read_bytes()
+    first.unlink()
+    with pytest.raises(ValueError, match=r"is compressed as \.lz4, and Python without Spark reads"):
+        tables.TableModel.load(model)
+    unknown.unlink()
+    first.with_name(first.name + ".gz").write_bytes(gzip.compress(text))
+    second.with_name(second.name + ".deflate").write_bytes(zlib.compress(second.read_bytes()))
+    second.unlink()
 
 
 def printed_the_same(folder, columns, head):

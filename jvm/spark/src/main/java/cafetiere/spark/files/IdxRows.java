@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.files;
 
+import cafetiere.spark.util.HadoopFiles;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.util.Arrays;
@@ -42,7 +43,7 @@ record IdxRows(RecordRange images, List<Integer> sizes, String labels, int parti
   /** What the header of a file says. */
   private record Header(int bytes, long records, List<Integer> sizes) {
     static Header read(Path path, Configuration conf) {
-      try (DataInputStream in = new DataInputStream(SourceFiles.open(path, conf))) {
+      try (DataInputStream in = new DataInputStream(HadoopFiles.open(path, conf))) {
         int axes = in.readInt() - MAGIC;
         if (axes < 1 || axes > MOST_AXES) {
           throw SourceFiles.fault(path, "is no IDX file of bytes with 1 to 4 axes");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.files;
 
+import cafetiere.spark.util.HadoopFiles;
 import com.esotericsoftware.kryo.DefaultSerializer;
 import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.BufferedInputStream;
@@ -65,7 +66,7 @@ record RecordRange(String file, long header, int size, long first, long count)
     DataInputStream in;
     try {
       in = new DataInputStream(
-          new BufferedInputStream(SourceFiles.open(new Path(file), conf), BUFFER));
+          new BufferedInputStream(HadoopFiles.open(new Path(file), conf), BUFFER));
       SourceFiles.closeAfterTask(in);
       in.skipNBytes(header + first * size);
     } catch (IOException e) {

@@ -3,7 +3,6 @@ package cafetiere.spark.files;
 
 import cafetiere.core.CafetiereException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -12,7 +11,6 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionCodecFactory;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
@@ -54,13 +52,6 @@ public final class SourceFiles {
   /** Whether its bytes are compressed, as its name tells. */
   static boolean isCompressed(Path path, Configuration conf) {
     return new CompressionCodecFactory(conf).getCodec(path) != null;
-  }
-
-  /** Opens a file; a compressed one gives what it was made of. */
-  static InputStream open(Path path, Configuration conf) throws IOException {
-    CompressionCodec codec = new CompressionCodecFactory(conf).getCodec(path);
-    InputStream bytes = path.getFileSystem(conf).open(path);
-    return codec == null ? bytes : codec.createInputStream(bytes);
   }
 
   /** In a task: closes something when it ends. */

@@ -17,6 +17,8 @@ import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.compress.CompressionCodec;
+import org.apache.hadoop.io.compress.CompressionCodecFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -112,13 +114,23 @@ public final class HadoopFiles {
     return new String(read(path, conf), UTF_8);
   }
 
-  /** The text of the first file in a folder whose name begins so. */
+  /** The text of the first file in a folder whose name begins so; it may be compressed. */
   public static String readFirst(String folder, String prefix, Configuration conf) {
-    String found = done("read a file " + prefix + "* in", folder, conf, (files, path) ->
-        Stream.of(files.listStatus(path)).map(status -> status.getPath())
-            .filter(file -> file.getName().startsWith(prefix)).min(Comparator.naturalOrder())
-            .orElseThrow(() -> new IOException("there is none")).toString());
-    return readText(found, conf);
+    return done("read a file " + prefix + "* in", folder, conf, (files, path) -> {
+      Path found = Stream.of(files.listStatus(path)).map(status -> status.getPath())
+          .filter(file -> file.getName().startsWith(prefix)).min(Comparator.naturalOrder())
+          .orElseThrow(() -> new IOException("there is none"));
+      try (InputStream in = open(found, conf)) {
+        return new String(in.readAllBytes(), UTF_8);
+      }
+    });
+  }
+
+  /** Opens a file; a compressed one, as its name tells, gives what it was made of. */
+  public static InputStream open(Path path, Configuration conf) throws IOException {
+    CompressionCodec codec = new CompressionCodecFactory(conf).getCodec(path);
+    InputStream bytes = path.getFileSystem(conf).open(path);
+    return codec == null ? bytes : codec.createInputStream(bytes);
   }
 
   /** Copies a file into one of this machine. */
