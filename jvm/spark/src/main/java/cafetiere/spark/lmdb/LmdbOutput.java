@@ -11,11 +11,12 @@ import static org.apache.spark.sql.functions.when;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.core.lmdb.LmdbWriter;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.output.FolderOutput;
 import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.TaskFolder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
@@ -23,7 +24,6 @@ import java.util.Locale;
 import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.TaskContext;
@@ -145,27 +145,15 @@ public final class LmdbOutput {
 
     /** Writes a partition and gives the name of its folder in {@code staging}. */
     Iterator<String> write(int partition, Iterator<Row> rows) throws IOException {
-      java.nio.file.Path local = Files.createTempDirectory(scratch(), "cafetiere-lmdb-");
-      try {
-        java.nio.file.Path database = local.resolve("db");
+      try (TaskFolder local = new TaskFolder(SparkInternals.localFolder())) {
+        java.nio.file.Path database = local.path().resolve("db");
         fill(database, partition, rows);
         long attempt = TaskContext.get().taskAttemptId();
         Path target = new Path(staging, LmdbFiles.part(partition) + "." + attempt);
         fileSystem(staging, conf.value())
             .copyFromLocalFile(false, true, new Path(database.toUri()), target);
         return List.of(target.getName()).iterator();
-      } finally {
-        FileUtil.fullyDelete(local.toFile());
       }
-    }
-
-    /** A disk that the cluster has for such things, or the JVM's. */
-    private static java.nio.file.Path scratch() {
-      for (String variable : List.of("LOCAL_DIRS", "SPARK_LOCAL_DIRS")) {
-        String folders = System.getenv(variable);
-        if (folders != null) return java.nio.file.Path.of(folders.split(",")[0]);
-      }
-      return java.nio.file.Path.of(System.getProperty("java.io.tmpdir"));
     }
 
     private void fill(java.nio.file.Path database, int partition, Iterator<Row> rows) {

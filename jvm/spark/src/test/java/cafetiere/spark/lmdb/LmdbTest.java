@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -265,6 +266,23 @@ class LmdbTest {
     assertEquals(2, read().load(path).first().<Integer>getAs("label"));
     try (var entries = Files.list(dir)) {
       assertTrue(entries.noneMatch(entry -> entry.getFileName().toString().startsWith("_once")));
+    }
+  }
+
+  /** In an executor's folder, where its own is made, too. */
+  @Test
+  void theDatabaseOfAKilledTaskGoesWithTheNext() throws IOException {
+    List<Path> left;
+    try (Stream<Path> found = Files.find(Path.of(System.getProperty("spark.local.dir")), 4,
+        (path, attributes) -> path.getFileName().toString().startsWith("blockmgr-"))) {
+      left = found.map(blocks -> blocks.resolveSibling("cafetiere-task-killed")).distinct().toList();
+    }
+    for (Path folder : left) Files.createFile(Files.createDirectories(folder).resolve(".lock"));
+    write("after a killed one", "1 label", "cast('x' as binary) data");
+    assertTrue(left.stream().anyMatch(Files::notExists), "all are there: " + left);
+    for (Path folder : left) {
+      Files.deleteIfExists(folder.resolve(".lock"));
+      Files.deleteIfExists(folder);
     }
   }
 
