@@ -2,7 +2,6 @@
 package com.yahoo.ml.caffe
 
 import java.io.IOException
-import java.net.URI
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Paths}
 
@@ -66,10 +65,11 @@ private[caffe] object Prototxt {
   }
 
   private def text(path: String, hadoop: Configuration): Option[String] = {
-    val local = if (path.startsWith("file:")) Paths.get(new URI(path).getSchemeSpecificPart) else Paths.get(path)
+    val located = ImageDataSource.located(path)
+    val local = Paths.get(if (path.startsWith("file:")) new Path(located).toUri.getPath else path)
     try {
       if (Files.exists(local)) return Some(new String(Files.readAllBytes(local), UTF_8))
-      val file = new Path(path)
+      val file = new Path(located)
       val files = file.getFileSystem(hadoop)
       if (!files.exists(file)) return None
       val in = files.open(file)

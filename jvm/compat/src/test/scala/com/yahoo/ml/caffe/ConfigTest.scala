@@ -117,6 +117,16 @@ class ConfigTest {
     assertTrue(message(parsed("-conf", folder.resolve("solver").toString)).contains("net:2:2: "))
   }
 
+  @Test def aPathMayHaveABlankAndANumberSign(@TempDir folder: Path): Unit = {
+    val inside = Files.createDirectory(folder.resolve("a b #1"))
+    Files.write(inside.resolve("solver"), "net: 'net' test_interval: 5".getBytes(UTF_8))
+    Files.write(inside.resolve("net"), "name: 'odd'".getBytes(UTF_8))
+    for (scheme <- Seq("", "file:", "file://")) {
+      val conf = parsed("-conf", s"$scheme$inside/solver")
+      assertEquals((5, "odd"), (conf.solverParameter.getTestInterval, conf.netParam.getName), scheme)
+    }
+  }
+
   private def serialized(conf: Config): Config = {
     val bytes = new ByteArrayOutputStream()
     new ObjectOutputStream(bytes).writeObject(conf)
