@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.LocalDate;
-import java.time.temporal.ChronoUnit;
 
 /** What the cells of a table's column are, as the table was that a net was trained on. */
 public enum CellType {
@@ -29,6 +28,9 @@ public enum CellType {
   TIMESTAMP("i64"),
   /** {@code byte[]}: the bytes of an image file. */
   IMAGE("u8");
+
+  private static final long MICROS_PER_SECOND = 1_000_000;
+  private static final int NANOS_PER_MICRO = 1_000;
 
   private final String engineName;
 
@@ -68,10 +70,16 @@ public enum CellType {
       }
       case TEXT -> putText((String) cell, to);
       case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
-      case TIMESTAMP -> to.putLong(ChronoUnit.MICROS.between(Instant.EPOCH, (Instant) cell));
+      case TIMESTAMP -> to.putLong(micros((Instant) cell));
       case IMAGE -> to.put((byte[]) cell);
       default -> throw new IllegalStateException(name());
     }
+  }
+
+  /** Not by ChronoUnit.MICROS, which counts nanoseconds in Java 17: a long holds those of 1677 to 2262. */
+  private static long micros(Instant time) {
+    return Math.addExact(
+        Math.multiplyExact(time.getEpochSecond(), MICROS_PER_SECOND), time.getNano() / NANOS_PER_MICRO);
   }
 
   /** ASCII needs no array of bytes. */

@@ -17,6 +17,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.sql.Date;
 import java.sql.Timestamp;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -111,6 +112,26 @@ class DoorsTest {
         () -> new TableScorer(net, weights, Map.of("agee", CellType.DOUBLE), "probability"));
     assertTrue(unknown.getMessage().contains("reads no column 'agee' of a table; it reads age"),
         unknown.getMessage());
+  }
+
+  /** What tables have for no time at all is further away than a long counts in nanoseconds. */
+  @Test
+  void timesOfAllYearsHaveTheScoresOfTransform() {
+    CaffeModel net = model.caffeModel();
+    try (TableScorer scorer = new TableScorer(net.getNet(), net.weights(), COLUMNS, "probability")) {
+      for (String day : List.of("0001-01-01", "9999-12-31")) {
+        Instant seen = Instant.parse(day + "T23:59:58.123456Z");
+        Dataset<Row> row = table.filter("id = 1").withColumn("seen", functions.expr(
+            "timestamp_micros(" + seen.getEpochSecond() + "000000 + 123456)"));
+        float[] wanted = floats(model.transform(row).first().<Vector>getAs("probability").toArray());
+        List<Object> cells = cells(row.drop("seen").withColumn("seen", functions.lit(null)).first());
+        cells.set(List.copyOf(COLUMNS.keySet()).indexOf("seen"), seen);
+        assertArrayEquals(wanted, scorer.score(cells), day);
+        List<Float> inSql = row.selectExpr("cafetiere.predict('" + folder.resolve("model")
+            + "', struct(" + String.join(", ", COLUMNS.keySet()) + "), 'probability')").first().getList(0);
+        assertEquals(List.of(wanted[0], wanted[1]), inSql, day);
+      }
+    }
   }
 
   @Test
