@@ -41,7 +41,7 @@ record SavedNet(String path, String output, ModelFolder folder) {
 
   /** A scorer of a row at a time; the caller closes it. */
   Scorer open(Configuration conf) {
-    JsonNode params = folder.params(conf);
+    JsonNode params = params(conf);
     String net = params.path("net").asText();
     return new Scorer(net, HadoopFiles.read(folder.weights(), conf), blob(params), 1,
         MeanFiles.of(conf, net).bytes());
@@ -49,9 +49,19 @@ record SavedNet(String path, String output, ModelFolder folder) {
 
   /** The same of rows of a table that has such columns. */
   TableScorer open(Map<String, CellType> columns, Configuration conf) {
-    JsonNode params = folder.params(conf);
+    JsonNode params = params(conf);
     return new TableScorer(params.path("net").asText(), HadoopFiles.read(folder.weights(), conf),
         columns, blob(params));
+  }
+
+  /** Of the model, which scores what it is given: a preprocessor would need the whole row. */
+  private JsonNode params(Configuration conf) {
+    JsonNode params = folder.params(conf);
+    String preprocessor = params.path("preprocessor").asText();
+    if (preprocessor.isEmpty()) return params;
+    throw new IllegalArgumentException("the model at " + path + " has the preprocessor " + preprocessor
+        + ", which changes rows before the net reads them, and predict cannot apply it: use"
+        + " CaffeModel.load(path).transform(table)");
   }
 
   private String blob(JsonNode params) {

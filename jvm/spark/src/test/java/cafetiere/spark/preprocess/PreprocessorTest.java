@@ -11,6 +11,7 @@ import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
+import cafetiere.spark.sql.Functions;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -92,6 +93,8 @@ class PreprocessorTest {
         List.of(predicted.columns()));
     assertEquals(outputs(wanted.transform(byHand)), outputs(predicted));
 
+    assertSqlRefuses(spark, path);
+
     byte[] plain = estimator(TestNegative.class.getName()).fit(images).weights();
     assertArrayEquals(estimator("").setFeaturesCol("image").fit(images).weights(), plain);
     assertFalse(Arrays.equals(plain, model.weights()));
@@ -113,6 +116,18 @@ class PreprocessorTest {
       String told = assertThrows(PreflightException.class, () -> estimator(name).fit(images))
           .getMessage();
       assertTrue(told.contains("preprocessor names " + name), told);
+    }
+  }
+
+  /** A function of a query sees the net's input and not the row. */
+  private static void assertSqlRefuses(SparkSession spark, String path) {
+    spark.conf().set("spark.sql.catalog.cafetiere", Functions.class.getName());
+    for (String features : List.of("array_repeat(0, 784)", "struct(1 AS age)")) {
+      Throwable error = assertThrows(Exception.class, () -> spark.sql(
+          "SELECT cafetiere.predict('" + path + "', " + features + ")").collectAsList());
+      StringBuilder told = new StringBuilder();
+      for (; error != null; error = error.getCause()) told.append(error.getMessage()).append('\n');
+      assertTrue(told.toString().contains("preprocessor " + Negative.class.getName()), told.toString());
     }
   }
 
