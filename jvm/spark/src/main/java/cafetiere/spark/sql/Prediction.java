@@ -65,6 +65,18 @@ abstract class Prediction<S> implements ScalarFunction<ArrayData> {
     return "cafetiere.predict(" + features + ", " + named + ")";
   }
 
+  /** Spark takes calls of equal functions with equal arguments for one. */
+  @Override
+  public boolean equals(Object other) {
+    return other != null && other.getClass() == getClass()
+        && ((Prediction<?>) other).canonicalName().equals(canonicalName());
+  }
+
+  @Override
+  public int hashCode() {
+    return canonicalName().hashCode();
+  }
+
   @Override
   public String toString() {
     return name();

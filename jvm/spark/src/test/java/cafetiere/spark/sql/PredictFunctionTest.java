@@ -18,6 +18,7 @@ import org.apache.spark.ml.functions;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -68,6 +69,38 @@ class PredictFunctionTest {
     assertEquals(right, spark.sql("SELECT count(*) FROM points WHERE cafetiere_predict('" + path
         + "', features)[1] > 0").head().getLong(0));
     assertNotEquals(0, right);
+  }
+
+  /** Spark takes calls for equal if their functions are. */
+  @Test
+  void aCallMayBeGroupedByAndIsComputedOnce() {
+    for (String features : List.of("features", "vector")) {
+      String call = "cafetiere.predict('" + path + "', " + features + ")";
+      List<Row> groups = spark.sql("SELECT " + call + "[1] > 0 AS right, count(*) FROM points GROUP BY "
+          + call + "[1] > 0 ORDER BY right").collectAsList();
+      long right = expected.stream().filter(row -> row.<Float>getList(1).get(1) > 0).count();
+      assertEquals(List.of(ROWS - right, right),
+          groups.stream().map(group -> group.getLong(1)).toList());
+      assertEquals(expected.stream().map(row -> row.<Float>getList(1).get(0)).toList(),
+          spark.sql("SELECT s[0] FROM (SELECT id, " + call + " AS s FROM points GROUP BY id, " + call
+              + ") ORDER BY id").collectAsList().stream().map(row -> row.getFloat(0)).toList());
+    }
+    String call = "cafetiere.predict('" + path + "', features)";
+    List<Row> both = query(call + "[0], " + call + "[1]", "true");
+    assertEquals(expected.stream().map(row -> row.<Float>getList(1)).toList(),
+        both.stream().map(row -> List.of(row.getFloat(0), row.getFloat(1))).toList());
+  }
+
+  @Test
+  void functionsAreEqualWhereTheyTakeTheSame() {
+    assertEquals(new Predict(true, false, null), new Predict(true, false, null));
+    assertNotEquals(new Predict(true, false, null), new Predict(false, false, null));
+    assertNotEquals(new Predict(true, false, null), new Predict(true, true, null));
+    StructType row = new StructType().add("age", "double");
+    assertEquals(new PredictRow(row, false, null), new PredictRow(row, false, null));
+    assertEquals(
+        new PredictRow(row, true, null).hashCode(), new PredictRow(row, true, null).hashCode());
+    assertNotEquals(new PredictRow(row, false, null), new PredictRow(row.add("city", "string"), false, null));
   }
 
   @Test
