@@ -48,6 +48,19 @@ class ModelTest {
     assertTrue(right > 0.9 * ROWS, right + " of " + ROWS + " are right");
   }
 
+  /** As after a join of two tables with an id. */
+  @Test
+  void aColumnWhoseNameIsThereTwiceIsRefused() {
+    Dataset<Row> doubled = points.select(functions.col("features"), functions.col("id"),
+        functions.lit(1L << 40).as("id"));
+    CaffeModel named = model.copy(model.extractParamMap()).setIdCol("id");
+    String message = assertThrows(PreflightException.class,
+        () -> named.transform(doubled).collectAsList()).getMessage();
+    assertTrue(message.contains("2 columns named 'id': rename or drop all but one"), message);
+    Dataset<Row> unread = points.select("features", "label", "label");
+    assertEquals(ROWS, model.transform(unread).count());
+  }
+
   @Test
   void theBatchDoesNotShowInTheOutputs() {
     List<Row> expected = scores(model);

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -50,8 +51,8 @@ public record FeedSchema(
   }
 
   /**
-   * Finds the columns in a table's schema. A {@link PreflightException} tells all that are missing
-   * or cannot be fed, and what to change.
+   * Finds the columns in a table's schema. A {@link PreflightException} tells all that are missing,
+   * ambiguous or cannot be fed, and what to change.
    */
   public static FeedSchema of(StructType schema, List<Input> inputs, String idColumn) {
     Set<String> names = new LinkedHashSet<>();
@@ -62,8 +63,9 @@ public record FeedSchema(
     List<String> findings = new ArrayList<>();
     List<String> columns = List.of(schema.fieldNames());
     for (String name : names) {
-      if (!columns.contains(name)) {
-        findings.add(missing(name, columns));
+      Optional<String> unclear = unclear(name, columns);
+      if (unclear.isPresent()) {
+        findings.add(unclear.get());
         continue;
       }
       StructField field = schema.fields()[columns.indexOf(name)];
@@ -131,11 +133,16 @@ public record FeedSchema(
         .map(Input::column).findFirst();
   }
 
-  /** Where the columns are in rows of another schema that contains them. */
+  /** Where the columns are in rows of another schema that contains each of them once. */
   public int[] ordinals(StructType schema) {
+    List<String> columns = List.of(schema.fieldNames());
     int[] ordinals = new int[table.size()];
     for (int i = 0; i < ordinals.length; i++) {
-      ordinals[i] = schema.fieldIndex(table.fieldNames()[i]);
+      String name = table.fieldNames()[i];
+      unclear(name, columns).ifPresent(finding -> {
+        throw new PreflightException(List.of(finding));
+      });
+      ordinals[i] = columns.indexOf(name);
     }
     return ordinals;
   }
@@ -185,6 +192,14 @@ public record FeedSchema(
     inputs.stream().filter(i -> !i.isCell())
         .forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
     return array;
+  }
+
+  /** Why a name does not tell one column. */
+  private static Optional<String> unclear(String name, List<String> columns) {
+    int count = Collections.frequency(columns, name);
+    if (count == 0) return Optional.of(missing(name, columns));
+    return count == 1 ? Optional.empty() : Optional.of("the table has " + count + " columns named '" + name
+        + "': rename or drop all but one");
   }
 
   static String missing(String name, List<String> columns) {
