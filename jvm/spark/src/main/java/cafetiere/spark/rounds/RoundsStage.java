@@ -39,6 +39,7 @@ final class RoundsStage implements AutoCloseable {
   private Broadcast<RoundsCell> cell;
   private Root root = new Root("", 0, 0);
   private Set<String> used = Set.of();
+  private boolean isPlaced;
   private int executors;
 
   /** For rows shuffled to {@code shards} shards; {@code validation} may be null. */
@@ -66,6 +67,7 @@ final class RoundsStage implements AutoCloseable {
     JavaRDD<byte[]> done = train.zipPartitions(validation, task);
     if (shards > DIRECT_SHARDS && wanted != Work.HISTORY) done = addGroups(done);
     List<RoundsOutcome> outcomes = done.collect().stream().map(RoundsOutcome::fromBytes).toList();
+    isPlaced = true;
     used = new TreeSet<>();
     outcomes.forEach(outcome -> StreamSupport.stream(outcome.shards().spliterator(), false)
         .forEach(shard -> used.add(shard.path("executor").asText())));
@@ -116,10 +118,14 @@ final class RoundsStage implements AutoCloseable {
     validation.persist(StorageLevel.DISK_ONLY());
   }
 
-  /** Frees the replicas, where rows lie at once, elsewhere when the broadcast is dropped there. */
+  /**
+   * Frees the replicas, where rows lie at once, elsewhere when the broadcast is dropped there. As long as
+   * no job has ended well, one that visits the rows might have to shuffle them first.
+   */
   private void release() {
     Broadcast<RoundsCell> old = cell;
-    train.foreachPartition(rows -> old.value().close());
+    if (isPlaced) train.foreachPartition(rows -> old.value().close());
+    isPlaced = false;
     old.destroy();
     train.unpersist();
     validation.unpersist();

@@ -16,9 +16,14 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext$;
 import org.apache.spark.TaskContextImpl;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.storage.StorageLevel;
+import org.apache.spark.util.LongAccumulator;
 import org.junit.jupiter.api.Test;
 import scala.Option;
 
@@ -63,6 +68,22 @@ class RoundsRowsTest {
       assertEquals(1, rows.count());
       assertEquals(before, direct.getTotalCapacity());
     }
+  }
+
+  /** As when a fit is cancelled before its first round: rows that nobody has asked for are not computed. */
+  @Test
+  void aStageThatHasNotRunComputesNoRowsToClose() {
+    SparkContext sc = TestImages.session().sparkContext();
+    LongAccumulator computed = sc.longAccumulator();
+    JavaRDD<byte[]> rows = JavaSparkContext.fromSparkContext(sc)
+        .parallelize(List.of(new byte[0]), 1).map(row -> {
+          computed.add(1);
+          return row;
+        });
+    RoundsCell.Setup setup = new RoundsCell.Setup("{}", schema(), 1, false, "", "", null, null, 0);
+    new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, null, 1, rows, null).close();
+    assertEquals(0, computed.value());
+    assertEquals(StorageLevel.NONE(), rows.getStorageLevel());
   }
 
   private static FeedSchema schema() {
