@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.survivors;
 
+import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.internal.SparkInternals;
@@ -21,6 +22,7 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.apache.spark.SparkContext;
@@ -44,6 +46,8 @@ final class SurvivorStage implements Attempts.Stage {
   /** Held from the first member's start until the first view begins, or the attempt is over. */
   private static final Map<SparkContext, Semaphore> STARTS =
       Collections.synchronizedMap(new WeakHashMap<>());
+
+  private static final int STOPPED_POLL_SECONDS = 1;
 
   private final SparkContext sc;
   private final String tag;
@@ -71,7 +75,8 @@ final class SurvivorStage implements Attempts.Stage {
     Semaphore start = STARTS.computeIfAbsent(sc, any -> new Semaphore(1, true));
     if (!start.tryAcquire(0, TimeUnit.SECONDS)) {
       LOG.info("{} waits for another training with survivors to begin", tag);
-      start.acquire();
+      acquire(start, sc::isStopped);
+      requireSlots(start);
     }
     membership.begun().thenRun(start::release);
     try {
@@ -79,6 +84,25 @@ final class SurvivorStage implements Attempts.Stage {
     } finally {
       membership.begun().complete(null);
     }
+  }
+
+  /** Waits for its turn as long as there is a context. */
+  static void acquire(Semaphore start, BooleanSupplier isStopped) throws InterruptedException {
+    while (!start.tryAcquire(STOPPED_POLL_SECONDS, TimeUnit.SECONDS)) {
+      if (isStopped.getAsBoolean()) {
+        throw new IllegalStateException("the SparkContext was stopped while the training waited for another"
+            + " one with survivors to begin");
+      }
+    }
+  }
+
+  /** Gives the turn up if executors were lost meanwhile: the next attempt counts the slots anew. */
+  private void requireSlots(Semaphore start) throws IOException {
+    int slots = ClusterSlots.available(sc);
+    if (slots >= setup.plan().workers()) return;
+    start.release();
+    throw new IOException("the cluster can run " + slots + " of " + setup.plan().workers()
+        + " tasks, as executors were lost while the training waited for another one to begin");
   }
 
   private void runMembers() throws Exception {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.survivors;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.line.Handshake;
@@ -15,7 +17,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -43,6 +47,18 @@ class MemberTest {
             LineChannel.connect(LOOPBACK.getHostAddress(), server.port(), SECRET)) {
       sent.await();
     }
+  }
+
+  @Test
+  void aTrainingThatWaitsForItsTurnSeesThatTheContextIsStopped() throws Exception {
+    Semaphore start = new Semaphore(0);
+    AtomicInteger asked = new AtomicInteger();
+    String message = assertThrows(IllegalStateException.class,
+        () -> SurvivorStage.acquire(start, () -> asked.incrementAndGet() == 2)).getMessage();
+    assertTrue(message.contains("the SparkContext was stopped"), message);
+    start.release();
+    SurvivorStage.acquire(start, () -> true);
+    assertEquals(0, start.availablePermits());
   }
 
   /** The driver ends the connection between a member's proof and its first line. */
