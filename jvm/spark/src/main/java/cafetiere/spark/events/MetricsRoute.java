@@ -2,6 +2,8 @@
 package cafetiere.spark.events;
 
 import cafetiere.spark.line.LineChannel;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.Serializable;
 import java.net.InetSocketAddress;
@@ -130,6 +132,7 @@ public final class MetricsRoute implements AutoCloseable {
     private final LineChannel channel;
     private final BlockingQueue<String> queue = new ArrayBlockingQueue<>(QUEUED);
     private final Thread writer;
+    private boolean hasWarned;
     private volatile boolean closing;
     private volatile IOException failure;
 
@@ -144,8 +147,25 @@ public final class MetricsRoute implements AutoCloseable {
     @Override
     public void send(RunEvent event) throws IOException {
       if (failure != null) throw failure;
-      String line = event.attempt() + " " + event.sequence() + " " + event.json();
+      String line = line(event, event.json());
+      if (line.length() >= LineChannel.MAX_LINE) line = line(event, withoutRanks(event.json()));
       if (line.length() < LineChannel.MAX_LINE) queue.offer(line);
+    }
+
+    private static String line(RunEvent event, String json) {
+      return event.attempt() + " " + event.sequence() + " " + json;
+    }
+
+    /** The event of a training of so many ranks that the times of each are too long for a line. */
+    private String withoutRanks(String json) {
+      if (!hasWarned) {
+        LOG.warn("An event of {} characters is longer than a line to the driver ({}): what it tells of each"
+            + " rank is left out", json.length(), LineChannel.MAX_LINE);
+      }
+      hasWarned = true;
+      ObjectNode event = (ObjectNode) Json.parse(json);
+      event.remove("ranks");
+      return event.toString();
     }
 
     @Override

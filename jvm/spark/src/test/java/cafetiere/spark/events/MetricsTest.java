@@ -39,6 +39,22 @@ class MetricsTest {
     }
   }
 
+  /** The times of some thousand ranks are more than a line may have. */
+  @Test
+  void anEventTooLongForALineComesWithoutItsRanks() throws Exception {
+    BlockingQueue<RunEvent> arrived = new LinkedBlockingQueue<>();
+    try (MetricsServer server = new MetricsServer(socket(), "r", SECRET, arrived::add);
+        MetricsRoute route = new MetricsRoute(address(server.port(), SECRET), 0)) {
+      String times = "0.25, ".repeat(LineChannel.MAX_LINE / 6) + "0.25";
+      String ranks = "{\"step_ms\": [" + times + "], \"wait_data\": [" + times + "]}";
+      route.send("{\"event\":\"progress\",\"step\":2,\"loss\":0.5,\"ranks\":" + ranks + "}");
+      route.send(progress(3));
+      assertEquals(new RunEvent("r", 0, 1, "{\"event\":\"progress\",\"step\":2,\"loss\":0.5}"),
+          arrived.poll(5, TimeUnit.SECONDS));
+      assertEquals(progress(3), arrived.poll(5, TimeUnit.SECONDS).json());
+    }
+  }
+
   @Test
   void whoDoesNotKnowTheSecretIsRefusedAndTheNextIsServed() throws Exception {
     BlockingQueue<RunEvent> arrived = new LinkedBlockingQueue<>();
