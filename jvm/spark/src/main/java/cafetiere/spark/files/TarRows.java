@@ -87,7 +87,7 @@ record TarRows(List<String> tars, String labels) implements PathSource.Rows {
       this.classes = classes;
       try {
         in = new TarArchiveInputStream(
-            new BufferedInputStream(SourceFiles.open(new Path(tar), conf)));
+            new BufferedInputStream(HadoopFiles.open(new Path(tar), conf)));
         SourceFiles.closeAfterTask(in);
         entry = nextFile();
       } catch (IOException e) {
