@@ -115,12 +115,13 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
         datum.encoded(), datum.pixels(isByPixel), datum.floats().length == 0 ? null : datum.floats());
   }
 
-  /** The rows of a database, in a task. */
-  private final class Records implements Iterator<Row> {
+  /** The rows of a database, in a task; another thread may still ask for them when it ends. */
+  private final class Records implements Iterator<Row>, AutoCloseable {
     private final String folder;
     private final TaskFolder local;
     private final LevelDb leveldb;
     private boolean hasNext;
+    private boolean closed;
 
     Records(String folder, Configuration conf) {
       this.folder = folder;
@@ -132,8 +133,8 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
         throw SourceFiles.unread(folder, e);
       }
       leveldb = new LevelDb(local.path());
-      SourceFiles.closeAfterTask(leveldb); // before the folder: the last is the first
-      hasNext = leveldb.next();
+      SourceFiles.closeAfterTask(this); // before the folder: the last is the first
+      hasNext = advance();
     }
 
     private void copy(Path from, Configuration conf) throws IOException {
@@ -152,11 +153,29 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
     }
 
     @Override
-    public Row next() {
+    public synchronized Row next() {
+      requireOpen();
       if (!hasNext) throw new NoSuchElementException();
       Row row = row(folder, leveldb.key(), leveldb.value());
-      hasNext = leveldb.next();
+      hasNext = advance();
       return row;
+    }
+
+    private synchronized boolean advance() {
+      requireOpen();
+      return leveldb.next();
+    }
+
+    private void requireOpen() {
+      if (closed) {
+        throw new IllegalStateException("the task has ended: no more rows of " + folder + " are read");
+      }
+    }
+
+    @Override
+    public synchronized void close() {
+      closed = true;
+      leveldb.close();
     }
   }
 }

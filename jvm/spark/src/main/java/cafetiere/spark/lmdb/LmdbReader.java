@@ -15,7 +15,10 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
-/** The rows of a range, one at a time; in a task. */
+/**
+ * The rows of a range, one at a time; in a task. Spark closes it when the task ends: perhaps while another
+ * thread of it, which feeds a worker, still reads.
+ */
 final class LmdbReader implements PartitionReader<InternalRow>, LmdbColumn.Record {
   /** Makes the readers of a scan's tasks. */
   record Factory(StructType columns, boolean isByPixel, SerializableConfiguration conf)
@@ -33,6 +36,7 @@ final class LmdbReader implements PartitionReader<InternalRow>, LmdbColumn.Recor
   private final HadoopBytes bytes;
   private final Lmdb.Cursor cursor;
   private Datum datum;
+  private boolean closed;
 
   private LmdbReader(LmdbRange range, Factory factory) {
     file = range.file();
@@ -54,22 +58,29 @@ final class LmdbReader implements PartitionReader<InternalRow>, LmdbColumn.Recor
   }
 
   @Override
-  public boolean next() {
+  public synchronized boolean next() {
+    requireOpen();
     datum = null;
     return cursor.next(needsValues);
   }
 
   @Override
-  public InternalRow get() {
+  public synchronized InternalRow get() {
+    requireOpen();
     Object[] values = new Object[columns.length];
     for (int i = 0; i < values.length; i++) values[i] = columns[i].of(this);
     return new GenericInternalRow(values);
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
+    closed = true;
     cursor.close();
     bytes.close();
+  }
+
+  private void requireOpen() {
+    if (closed) throw new IllegalStateException("the task has ended: no more rows of " + file + " are read");
   }
 
   @Override

@@ -13,12 +13,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.spark.TaskContext$;
+import org.apache.spark.TaskContextImpl;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
 
 /** LevelDBs, which LevelDB itself writes and reads. */
 @BothLines
@@ -56,6 +60,25 @@ class LevelDbTest {
         .selectExpr("string(data)").first().getString(0));
     assertEquals(List.of("key", "value"), List.of(
         spark.read().format("leveldb").option("raw", "true").load(path).columns()));
+  }
+
+  /** Its database is closed, and another thread may still feed Python. */
+  @Test
+  void aTaskThatHasEndedReadsNoMore() {
+    images(3).coalesce(1).write().format("leveldb").save(path("ended"));
+    RDD<Row> rdd = spark.read().format("leveldb").load(path("ended")).rdd();
+    TaskContextImpl context = TaskContext$.MODULE$.empty();
+    TaskContext$.MODULE$.setTaskContext(context);
+    try {
+      scala.collection.Iterator<Row> rows = rdd.iterator(rdd.partitions()[0], context);
+      assertTrue(rows.hasNext());
+      rows.next();
+      context.markTaskCompleted(Option.empty());
+      String message = assertThrows(IllegalStateException.class, rows::hasNext).getMessage();
+      assertTrue(message.contains("the task has ended"), message);
+    } finally {
+      TaskContext$.MODULE$.unset();
+    }
   }
 
   @Test
