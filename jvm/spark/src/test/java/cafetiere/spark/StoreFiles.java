@@ -21,8 +21,8 @@ import org.apache.spark.SparkContext;
 /**
  * Local files with the manners of an object store. An object appears as its stream is closed, also
  * where the writer was interrupted; nothing can be flushed or appended to; a rename copies object after
- * object and then deletes; a folder has no time. Of this process's requests a test has one answered with 503, or that one and
- * all that follow, as if the process had ended there; one of an executor's, by a file.
+ * object and then deletes; a folder has no time. Of this process's requests a test has one answered with
+ * 503, or that one and all that follow, as if the process had ended there; one of an executor's, by a file.
  */
 public final class StoreFiles extends SchemeFiles {
   private static final String SCHEME = "store";

@@ -28,12 +28,8 @@ import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.read.PartitionReader;
-import org.apache.spark.util.SerializableConfiguration;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** LMDB read by ranges of keys, on real executors. */
@@ -88,24 +84,6 @@ class LmdbTest {
     long bytes = CountingFiles.takeReads(large.resolve("data.mdb")).values().stream()
         .mapToLong(Long::longValue).sum();
     assertTrue(bytes < Files.size(large.resolve("data.mdb")) / 20, bytes + " bytes");
-  }
-
-  /** Spark closes a reader when its task ends, perhaps while another thread still feeds Python. */
-  @Test
-  void aReaderThatIsClosedReadsNoMore() throws IOException {
-    Path file = large.resolve("data.mdb");
-    LmdbRange range =
-        new LmdbRange(file.toString(), Files.size(file), 1 << 20, null, null, List.of());
-    PartitionReader<InternalRow> reader = new LmdbReader.Factory(LmdbColumn.schema(true), false,
-        new SerializableConfiguration(spark.sparkContext().hadoopConfiguration())).createReader(range);
-    assertTrue(reader.next());
-    assertEquals("00000000", new String(reader.get().getBinary(0), StandardCharsets.UTF_8));
-    reader.close();
-    for (Executable read : List.<Executable>of(reader::next, reader::get)) {
-      String message = assertThrows(IllegalStateException.class, read).getMessage();
-      assertTrue(message.contains("the task has ended"), message);
-    }
-    reader.close();
   }
 
   @Test
