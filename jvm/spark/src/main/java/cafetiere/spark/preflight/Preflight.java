@@ -41,6 +41,7 @@ public final class Preflight {
   private static final int EXECUTOR_SECONDS = 10;
   /** How long a look at rows may take before the fit goes on without its answer. */
   private static final String ROWS_TIME = "spark.cafetiere.preflightRowsTime";
+  private static final String SPECULATION_TIME = "spark.speculation.task.duration.threshold";
 
   private final SparkContext sc;
   private final SparkConf conf;
@@ -188,6 +189,12 @@ public final class Preflight {
 
   private void checkSurvivors(String mode) {
     if (!plan.survivors()) return;
+    // A job of one task is copied under this setting alone.
+    if (conf.getBoolean("spark.speculation", false) && conf.contains(SPECULATION_TIME)) {
+      findings.add("survivors is set and Spark copies every task that runs for longer than "
+          + SPECULATION_TIME + ", and a copy takes the place of a member that trains: add --conf"
+          + " spark.speculation=false, or leave out " + SPECULATION_TIME);
+    }
     List<String> modes = SyncModes.withSurvivors();
     if (modes.contains(mode)) return;
     findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"

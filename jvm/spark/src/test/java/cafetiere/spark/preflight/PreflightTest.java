@@ -78,6 +78,19 @@ class PreflightTest {
         refusal(conf, estimator().setSurvivors(true).setSyncMode("average"), table));
   }
 
+  /** A copy of a task of survivors would join as one that is back. */
+  @Test
+  void survivorsUnderSpeculation() {
+    SparkConf conf = conf().set("spark.speculation", "true");
+    CaffeEstimator survivors = estimator().setSurvivors(true).setSyncMode("average");
+    assertDoesNotThrow(() -> check(conf, survivors, table));
+    conf.set("spark.speculation.task.duration.threshold", "10s");
+    assertFinding("survivors is set and Spark copies every task that runs for longer than"
+        + " spark.speculation.task.duration.threshold, and a copy takes the place of a member that trains:"
+        + " add --conf spark.speculation=false, or leave out spark.speculation.task.duration.threshold",
+        refusal(conf, survivors, table));
+  }
+
   /** AlexNet's weights from eight shards; the heap of 1 GiB is this test's own. */
   @Test
   void roundsThatTheDriverCannotTake() {
