@@ -205,13 +205,16 @@ class SurvivorTest {
     }
 
     private static CaffeModel fit(String mode, Dataset<Row> table, int steps, Path checkpoints) {
-      return new CaffeEstimator()
+      CaffeEstimator estimator = new CaffeEstimator()
           .setSolver(TestImages.solver(steps)).setNet(TestImages.lenet())
           .setFeaturesCol("image").setLabelCol("label")
           .setNumWorkers(WORKERS).setPeerTimeout(PEER_TIMEOUT_MILLIS)
           .setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
           .setCheckpointDir(checkpoints.toUri().toString())
-          .setCheckpointInterval(CHECKPOINT_EVERY).fit(table);
+          .setCheckpointInterval(CHECKPOINT_EVERY);
+      // Its late updates add to the momentum: with the solver's 0.9 it diverges now and then (docs/modes.md).
+      if (mode.equals("downpour")) estimator.setMomentum(0.5);
+      return estimator.fit(table);
     }
   }
 }
