@@ -168,16 +168,7 @@ Status LabelImageSource::open(int shards, uint64_t seed, const Logger& log, size
 }
 
 Status LabelImageSource::set_means(const Shape& image) {
-  const auto values = int64_t(o_.means.size());
-  if (!o_.mean_file.empty() && values > 0) {
-    return invalid_argument("mean_file and mean_value are both given; keep one of them");
-  }
-  if (values > 1 && values != channels_) {
-    return invalid_argument(fmt::format(
-        "transform_param: {} mean_values for {} channels; set one, or one for each channel", values,
-        channels_));
-  }
-  o_.means.resize(size_t(channels_), values == 1 ? o_.means[0] : 0.F);
+  CFT_ASSIGN(o_.means, channel_means(o_.means, !o_.mean_file.empty(), channels_));
   if (o_.mean_file.empty()) return {};
   Result<MeanImage> mean = read_mean_image(o_.mean_file);
   if (!mean.ok()) return mean.status().with_context("mean_file");

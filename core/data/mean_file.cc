@@ -33,6 +33,22 @@ Result<MeanImage> parse_mean_image(const std::string& bytes, const std::string& 
   return MeanImage{Shape(std::move(dims)), std::move(values)};
 }
 
+Result<std::vector<float>> channel_means(std::span<const float> values, bool has_file,
+                                         int64_t channels) {
+  if (has_file && !values.empty()) {
+    return invalid_argument(
+        "transform_param: mean_file and mean_value are both given; keep one of them");
+  }
+  const auto given = int64_t(values.size());
+  if (given > 1 && given != channels) {
+    return invalid_argument(fmt::format(
+        "transform_param: {} mean_values for {} channels; set one, or one for each channel", given,
+        channels));
+  }
+  if (given > 1) return std::vector<float>(values.begin(), values.end());
+  return std::vector<float>(size_t(channels), given == 1 ? values[0] : 0.F);
+}
+
 Status write_mean_image(const std::string& path, const MeanImage& image) {
   caffe::BlobProto blob;
   blob.set_num(1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ Result<MeanImage> parse_mean_image(const std::string& bytes, const std::string& 
 
 /// Reads a mean file. Errors name the file.
 Result<MeanImage> read_mean_image(const std::string& path);
+
+/// A mean for each channel: `values` has none (all means are 0), one, or one for each. An error if
+/// there are other numbers of them, or if a mean file is given as well.
+Result<std::vector<float>> channel_means(std::span<const float> values, bool has_file,
+                                         int64_t channels);
 
 /// Writes a mean file in the old format, which every reader supports.
 Status write_mean_image(const std::string& path, const MeanImage& image);

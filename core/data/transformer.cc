@@ -115,18 +115,8 @@ Status Transformer::set_image(const caffe::TransformationParameter& param, const
 }
 
 Status Transformer::set_mean(const caffe::TransformationParameter& param, const MeanImage* given) {
-  const int values = param.mean_value_size();
-  if (param.has_mean_file() && values > 0) {
-    return invalid_argument(
-        "transform_param: mean_file and mean_value are both given; keep one of them");
-  }
-  if (values > 1 && values != channels_) {
-    return invalid_argument(fmt::format(
-        "transform_param: {} mean_values for {} channels; set one, or one for each channel", values,
-        channels_));
-  }
-  channel_means_.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.0f);
-  if (values > 1) channel_means_.assign(param.mean_value().begin(), param.mean_value().end());
+  const std::span<const float> means(param.mean_value().data(), size_t(param.mean_value_size()));
+  CFT_ASSIGN(channel_means_, channel_means(means, param.has_mean_file(), channels_));
   return param.has_mean_file() ? load_mean(param.mean_file(), given) : Status();
 }
 

@@ -110,18 +110,8 @@ Status WindowSource::divide(const caffe::WindowDataParameter& param) {
 }
 
 Status WindowSource::set_mean(const caffe::TransformationParameter& param) {
-  const int values = param.mean_value_size();
-  if (values > 0 && param.has_mean_file()) {
-    return invalid_argument(
-        "transform_param: mean_file and mean_value are both given; keep one of them");
-  }
-  if (values > 1 && values != channels_) {
-    return invalid_argument(fmt::format(
-        "transform_param: {} mean_values for {} channels; set one, or one for each channel", values,
-        channels_));
-  }
-  mean_.values.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.f);
-  if (values > 1) mean_.values.assign(param.mean_value().begin(), param.mean_value().end());
+  const std::span<const float> means(param.mean_value().data(), size_t(param.mean_value_size()));
+  CFT_ASSIGN(mean_.values, channel_means(means, param.has_mean_file(), channels_));
   if (!param.has_mean_file()) return {};
   CFT_ASSIGN(MeanImage image, read_mean_image(param.mean_file()));
   // As in Caffe, the width determines the crop's offset along both axes.
