@@ -7,6 +7,7 @@ import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
 import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.predict.OutputColumns;
+import cafetiere.spark.saved.ModelFolder;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -56,7 +57,6 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
   /** What makes a net of the table one that predicts. */
   public static final String TO_PREDICT = "state { phase: TEST stage: \"predict\" }\n";
 
-  private static final String FOLDER = "/nets";
 
   /** What is added to rows of any key; its classes decide what vectors hold. */
   public interface ColumnsOf extends Serializable {
@@ -129,20 +129,21 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
   public void save(String path) {
     Metadata noted = new MetadataBuilder().withMetadata(field(table).metadata())
         .putString(SUMMARY, told.summary()).build();
-    table.withMetadata(NET, noted).write().parquet(path + FOLDER);
+    table.withMetadata(NET, noted).write().parquet(ModelFolder.netsOfKeys(path));
   }
 
   /** Whether there is such a table below a folder. */
   public static boolean areIn(String path, Configuration conf) {
-    return HadoopFiles.exists(path + FOLDER, conf);
+    return HadoopFiles.exists(ModelFolder.netsOfKeys(path), conf);
   }
 
   /** Reads what {@link #save} wrote. */
   public static KeyedNets load(SparkSession spark, String path) {
-    Dataset<Row> table = spark.read().parquet(path + FOLDER);
+    Dataset<Row> table = spark.read().parquet(ModelFolder.netsOfKeys(path));
     Metadata noted = field(table).metadata();
     return new KeyedNets(table, noted.getString(KEY),
-        new Told(noted.contains(SUMMARY) ? noted.getString(SUMMARY) : "{}", ""), path + FOLDER);
+        new Told(noted.contains(SUMMARY) ? noted.getString(SUMMARY) : "{}", ""),
+        ModelFolder.netsOfKeys(path));
   }
 
   private void requireKey(StructType schema) {

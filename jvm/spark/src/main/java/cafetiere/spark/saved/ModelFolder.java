@@ -19,6 +19,11 @@ public record ModelFolder(String path) {
     return new ModelFolder(path + "/net");
   }
 
+  /** The folder of the nets of all keys, which a saved model of a table may have instead. */
+  public static String netsOfKeys(String path) {
+    return path + "/nets";
+  }
+
   /** A caffemodel, unless there is its {@link #hdf5} form. */
   public String weights() {
     return data("model.caffemodel");

@@ -12,6 +12,8 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TestCluster;
 import cafetiere.spark.TestNets;
 import cafetiere.spark.ml.CaffeRegressor;
+import cafetiere.spark.saved.ModelFolder;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.ml.functions;
@@ -122,9 +124,12 @@ class PredictFunctionTest {
   }
 
   @Test
-  void whatCannotBeScoredIsTold() {
+  void whatCannotBeScoredIsTold() throws Exception {
     assertTells("there is no saved CaffeModel at /nowhere",
         "cafetiere_predict('/nowhere', features)");
+    String keyed = folder.resolve("keyed").toString();
+    Files.createDirectories(Path.of(ModelFolder.netsOfKeys(keyed)));
+    assertTells("has a net for each key", "cafetiere_predict('" + keyed + "', features)");
     assertTells("of type string", "cafetiere.predict('" + path + "', 'text')");
     assertTells("predict takes the path", "cafetiere_predict('" + path + "')");
   }
