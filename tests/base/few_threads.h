@@ -8,14 +8,9 @@
 
 #include <fstream>
 
-namespace cafetiere {
+#include "tests/support/sanitizers.h"
 
-/// Sanitizers map more memory than any limit allows.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kCanBeShort = false;
-#else
-inline constexpr bool kCanBeShort = true;
-#endif
+namespace cafetiere {
 
 /// So many do not start after allow_few_threads().
 inline constexpr int kTooManyThreads = 64;

@@ -31,12 +31,6 @@ std::vector<uint32_t> bits(const std::vector<float>& values) {
   return list;
 }
 
-void expect_same_bits(const Figures& actual, const Figures& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (const auto& [name, values] : expected)
-    EXPECT_EQ(bits(actual.at(name)), bits(values)) << name;
-}
-
 TEST(FarDevice, ItsMemoryIsOutOfReachButForItsKernels) {
   FarDevice far;
   const Memory memory = *far.allocate(Space::kDevice, 4096);

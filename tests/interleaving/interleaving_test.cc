@@ -14,7 +14,7 @@
 #include <numeric>
 
 #include "core/comm/shm_endpoint.h"
-#include "machine.h"
+#include "tests/interleaving/machine.h"
 
 namespace cafetiere::test {
 namespace {

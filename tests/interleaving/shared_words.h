@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "machine.h"
+#include "tests/interleaving/machine.h"
 
 namespace cafetiere {
 

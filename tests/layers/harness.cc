@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -354,6 +355,16 @@ void expect_close(const std::vector<float>& actual, const std::vector<float>& ex
 std::string refusal(const std::string& layers, caffe::Phase phase) {
   auto net = TestNet::build(layers, phase);
   return net.ok() ? "" : net.status().message();
+}
+
+void expect_same_bits(const Figures& got, const Figures& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  const auto same = [](float a, float b) {
+    return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+  };
+  for (const auto& [name, values] : expected) {
+    EXPECT_TRUE(std::ranges::equal(got.at(name), values, same)) << name;
+  }
 }
 
 }  // namespace cafetiere

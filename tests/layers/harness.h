@@ -66,6 +66,9 @@ Figures evaluate(const std::string& layers, const Figures& inputs, caffe::Phase 
 void expect_close(const std::vector<float>& actual, const std::vector<float>& expected,
                   double relative, const std::string& what);
 
+/// The same figures, bit for bit.
+void expect_same_bits(const Figures& got, const Figures& expected);
+
 /// Why a net is refused; empty when it is not.
 std::string refusal(const std::string& layers, caffe::Phase phase = caffe::TRAIN);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <random>
 
 #include "core/device/map.h"
@@ -148,16 +147,6 @@ Figured figures_of(const std::string& layers, Device& device, int threads, PlanO
     for (const Plan::Blob& b : blobs) got.figures[b.name] = {b.data, b.data + b.shape.count()};
   }
   return got;
-}
-
-void expect_same_bits(const Figures& got, const Figures& expected) {
-  ASSERT_EQ(got.size(), expected.size());
-  const auto same = [](float a, float b) {
-    return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
-  };
-  for (const auto& [name, values] : expected) {
-    EXPECT_TRUE(std::ranges::equal(got.at(name), values, same)) << name;
-  }
 }
 
 }  // namespace cafetiere::test

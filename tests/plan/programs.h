@@ -57,6 +57,4 @@ struct Figured {
 Figured figures_of(const std::string& layers, Device& device, int threads, PlanOptions options,
                    bool backward = true);
 
-void expect_same_bits(const Figures& got, const Figures& expected);
-
 }  // namespace cafetiere::test

@@ -13,15 +13,9 @@
 #include <functional>
 
 #include "core/base/status.h"
+#include "tests/support/sanitizers.h"
 
 namespace cafetiere {
-
-/// Whether a process has the memory that it asks for and no more: a sanitizer keeps books of its own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kMemoryIsItsOwn = false;
-#else
-inline constexpr bool kMemoryIsItsOwn = true;
-#endif
 
 inline int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");

@@ -57,7 +57,7 @@ Status train_wide(int inputs, int outputs, const std::string& prefix, int max_it
 }
 
 TEST(Snapshots, InHdf5TakeAndGiveBackWithoutACopy) {
-  if (!kMemoryIsItsOwn) GTEST_SKIP() << "with a sanitizer";
+  if (kSanitized) GTEST_SKIP() << "with a sanitizer";
   const TempDir folder;
   constexpr int kInputs = 4096, kOutputs = 2048;
   const double arenas = 3.0 * kInputs * kOutputs * sizeof(float);  // weights, gradients, history
