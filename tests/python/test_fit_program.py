@@ -2,7 +2,6 @@
 """`cafetiere fit`: the program learns what `python -m cafetiere fit` does, to the same bytes."""
 
 import os
-import pathlib
 import re
 import shlex
 import signal
@@ -12,67 +11,13 @@ import time
 
 import numpy as np
 import pytest
+from both_programs import FILES, PROGRAM, ROOT, VISITORS, both, refused, run_program, run_python
 
 from cafetiere import _cells, _split, tables
 from cafetiere._library import library
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
-PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
-VISITORS = ROOT / "examples/tables/visitors.csv"
-FILES = ("net.prototxt", "model.caffemodel", "table.json")
 FRACTIONS = "x,y\n" + "".join(f"{i},{i / 2}\n" for i in range(21))
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
-
-
-def run(program, *arguments):
-    return subprocess.run(
-        [*program, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-
-
-def run_program(*arguments):
-    return run([PROGRAM], *arguments)
-
-
-def run_python(*arguments):
-    return run([sys.executable, "-m", "cafetiere"], *arguments)
-
-
-def both(folder, *arguments):
-    """What both say on the same fit, which is to be the same but for the seconds."""
-    told = []
-    for name, runs in (("program", run_program), ("python", run_python)):
-        done = runs("fit", *arguments, "--out", folder / name)
-        assert done.returncode == 0, done.stderr
-        own = done.stdout.replace(str(folder / name), "MODEL").replace("python -m caf", "caf")
-        told.append(re.sub(r"[\d.]+ s,", "s,", own))
-    for name in FILES:
-        ours, theirs = ((folder / who / name).read_bytes() for who in ("program", "python"))
-        assert ours == theirs, name
-    assert told[0] == told[1]
-    for who in ("program", "python"):
-        page = (folder / who / "report.html").read_text(encoding="utf-8")
-        assert "<svg" in page and "training loss" in page and "tested" in page
-    assert told[0].endswith(
-        "model: MODEL\nreport: MODEL/report.html\n"
-        "to predict: cafetiere predict MODEL TABLE > predictions.csv\n"
-    )
-    return told[0]
-
-
-def refused(table, *arguments):
-    """What both say on a fit that they refuse."""
-    out = table.parent / "refused"
-    runs = [run("fit", table, *arguments, "--out", out) for run in (run_program, run_python)]
-    assert all(done.returncode in (1, 2) for done in runs), runs
-    assert all("Traceback" not in done.stderr for done in runs), runs
-    assert not (out / "table.json").exists()
-    return [done.stderr for done in runs]
 
 
 @pytest.mark.parametrize(
