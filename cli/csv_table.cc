@@ -77,6 +77,10 @@ ColumnType found_type(const CsvTable::Cells& cells) {
   return ColumnType::kString;
 }
 
+ColumnType class_type(const CsvTable::Cells& cells) {
+  return found_type(cells) == ColumnType::kF64 ? ColumnType::kF64 : ColumnType::kString;
+}
+
 bool are_classes(const CsvTable::Cells& cells) {
   if (found_type(cells) != ColumnType::kF64) return true;
   std::set<double> values;

@@ -29,6 +29,9 @@ Result<CsvTable> read_csv_table(const std::string& path);
 /// The first type that all cells can be read as: a number, a date, a moment, else a text.
 ColumnType found_type(const CsvTable::Cells& cells);
 
+/// The type that a column is read as whose cells name classes: dates and moments are texts then.
+ColumnType class_type(const CsvTable::Cells& cells);
+
 /// Whether a label of such cells names classes: texts and dates do, and few whole numbers.
 bool are_classes(const CsvTable::Cells& cells);
 

@@ -149,9 +149,12 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   if (!flags.weight.empty()) names.push_back(flags.weight);
   for (const std::string& name : names) {
     CFT_ASSIGN(const size_t place, table.find(name));
-    const ColumnType type = found_type(table.cells[place]);
+    const bool is_category = contains(categorical, name);
+    const bool names_classes = is_category || (task.classes && name == flags.label);
+    const CsvTable::Cells& cells = table.cells[place];
+    const ColumnType type = names_classes ? class_type(cells) : found_type(cells);
     task.columns.push_back({name, type});
-    task.kinds.emplace_back(contains(categorical, name) ? "CATEGORY" : kind_of(type));
+    task.kinds.emplace_back(is_category ? "CATEGORY" : kind_of(type));
   }
   task.kinds[task.features] = task.classes ? "CLASS" : "NUMBER";
   if (!flags.weight.empty()) task.kinds.back() = "WEIGHT";

@@ -215,6 +215,20 @@ def type_of(cells):
     return "string"
 
 
+def class_type(cells):
+    """How a column is encoded whose cells name classes: dates and times are texts then."""
+    kind = type_of(cells)
+    return "string" if kind in ("i32", "i64") else kind
+
+
+def types_of(columns, names, of_classes):
+    """How columns are encoded, by name; of_classes: those whose cells name classes."""
+    return {
+        name: (class_type if name in of_classes else type_of)(columns.get(name, []))
+        for name in names
+    }
+
+
 def encoded(cells, kind, name):
     """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
     read_cell = _READ.get(kind) or _OTHERS[kind]

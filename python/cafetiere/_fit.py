@@ -6,7 +6,7 @@ import os
 import pathlib
 
 from cafetiere import _cores, tables
-from cafetiere._cells import check_columns
+from cafetiere._cells import check_columns, types_of
 from cafetiere._fit_summary import (
     Scored,
     folder_lines,
@@ -206,7 +206,7 @@ def _read_test(given, columns, features):
         return {}
     table = tables.read(given.test)
     check_columns([given.label], table)
-    tables.rows_of(table, {name: tables.type_of(columns[name]) for name in features})
+    tables.rows_of(table, types_of(columns, features, given.categorical))
     return {given.test: table}
 
 

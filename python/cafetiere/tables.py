@@ -19,6 +19,7 @@ from cafetiere._cells import (
     rows_of,
     schema_of,
     type_of,
+    types_of,
 )
 from cafetiere._columns import columns_of
 from cafetiere._guard import Guard
@@ -298,12 +299,12 @@ def fit(
     names = [*(features or [name for name in columns if name not in targets]), *targets]
     if len(names) == len(targets):
         raise ValueError("there is no column to learn from")
-    types = {name: type_of(columns.get(name, [])) for name in names}
+    named = is_class(columns[label]) if classes is None else classes
+    types = types_of(columns, names, {*categorical, label} if named else {*categorical})
     if types[label] == "texts":
         types[label] = "flags"
     kinds = {name: KINDS[kind] for name, kind in types.items()}
     kinds.update(dict.fromkeys((name for name in categorical if name in kinds), "CATEGORY"))
-    named = is_class(columns[label]) if classes is None else classes
     if types[label] != "flags":
         kinds[label] = "CLASS" if named else "NUMBER"
     if named and (loss != "squared" or quantiles):

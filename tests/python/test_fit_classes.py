@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels and categories that are dates or long numbers, as both programs learn them."""
+
+import csv
+import io
+
+import pytest
+from both_programs import PROGRAM, both, run_program, run_python
+
+from cafetiere import tables
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+
+
+def written(path, head, rows):
+    path.write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def predicted(model, table):
+    """What both predict, which is to be the same."""
+    runs = [run("predict", model, table) for run in (run_program, run_python)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
+    return list(csv.DictReader(io.StringIO(runs[0].stdout)))
+
+
+@pytest.mark.parametrize("end", ["", "T12:30:00"])
+def test_dates_are_classes(end, tmp_path):
+    days = [f"2024-0{1 + i % 2}-01{end}" for i in range(80)]
+    table = written(tmp_path / "t.csv", "x,y", [f"{i % 2},{day}" for i, day in enumerate(days)])
+    told = both(tmp_path, table, "--label", "y", "--epochs", "30", "--lr", "0.05")
+    assert "learning y (2 classes)" in told and "t.csv: accuracy 1.0000" in told
+    rows = predicted(tmp_path / "program", table)
+    assert [row["prediction"] for row in rows] == days
+
+
+def test_categories_that_are_dates_are_read_back_as_they_were_learned(tmp_path):
+    rows = [f"2024-01-0{1 + i % 3},{'abc'[i % 3]}" for i in range(90)]
+    table = written(tmp_path / "t.csv", "day,y", rows)
+    flags = ("--label", "y", "--categorical", "day", "--epochs", "30", "--lr", "0.05")
+    told = both(tmp_path, table, *flags)
+    assert "accuracy 1.0000" in told
+    assert all(row["prediction"] == row["y"] for row in predicted(tmp_path / "python", table))
+    assert tables.TableModel.load(tmp_path / "program").types == {"day": "string"}
