@@ -42,7 +42,7 @@ Result<std::vector<std::string>> features_of(const CsvTable& table, const FitFla
   CFT_ASSIGN(std::vector<std::string> features, named_columns(table, flags.features));
   CFT_ASSIGN(const std::vector<std::string> dropped, named_columns(table, flags.drop));
   const auto is_target = [&](const std::string& name) {
-    return name == flags.label || name == flags.weight;
+    return name == flags.label || (!flags.weight.empty() && name == flags.weight);
   };
   for (const std::string& name : features) {
     if (is_target(name)) {
@@ -54,6 +54,13 @@ Result<std::vector<std::string>> features_of(const CsvTable& table, const FitFla
   std::erase_if(features,
                 [&](const auto& name) { return is_target(name) || contains(dropped, name); });
   if (features.empty()) return invalid_argument("there is no column to learn from");
+  if (contains(features, "")) {
+    const auto unnamed = std::ranges::find(table.names, "") - table.names.begin();
+    return invalid_argument(fmt::format(
+        "{}: column {} has no name; name it in the first line, or the columns to learn from by "
+        "--features",
+        table.path, unnamed + 1));
+  }
   return features;
 }
 

@@ -177,6 +177,11 @@ def _features(given, columns):
         raise ValueError(f"column {name!r} is the label or the weight: take it out of the features")
     if not features:
         raise ValueError("there is no column to learn from")
+    if "" in features:
+        raise ValueError(
+            f"{given.table}: column {[*columns].index('') + 1} has no name; name it in the first "
+            "line, or the columns to learn from by --features"
+        )
     return features
 
 

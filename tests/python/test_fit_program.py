@@ -150,6 +150,7 @@ def test_both_find_the_same_types(end, tmp_path):
         ("x,y\n1,a\n2,\n3,\n", "--label y", '"y" is empty in 2 of 3 rows, first in row 2 below'),
         ("x,y\n,a\n2,b\n", "--label y --weight x", "no column to learn from"),
         ("x,y,z\n1,a,\n2,b,1\n", "--label y --weight z", '"z" is empty in 1 of 2 rows'),
+        (",x,y\n0,1,a\n1,2,b\n", "--label y", "t.csv: column 1 has no name; name it in .* --feat"),
         ("x;y\n1;a\n", "--label y", "there are x;y; the cells of a CSV are separated by commas"),
         ("x;y\n1,5;a\n", "--label y", "2 cells, .* 1; the cells of a CSV are separated by commas"),
         (
@@ -180,6 +181,14 @@ def test_both_tell_what_is_wrong(text, options, said, tmp_path):
     path.write_text(text, encoding="utf-8")
     for error in refused(path, *options.split()):
         assert re.search(said, error), error
+
+
+def test_columns_without_a_name_may_be_there(tmp_path):
+    """As DataFrame.to_csv() writes the index."""
+    table = tmp_path / "t.csv"
+    table.write_text(",x,y\n0,1,a\n1,2,b\n", encoding="utf-8")
+    told = both(tmp_path, table, "--label", "y", "--features", "x", "--epochs", "1")
+    assert "from 1 column" in told
 
 
 def test_bytes_that_are_no_text_and_files_of_another_kind(tmp_path):
