@@ -48,6 +48,12 @@ bool can_be(ColumnType type, const CsvTable::Cells& cells) {
   });
 }
 
+/// Whether doubles may read a number as they read the next.
+bool is_beyond_doubles(const std::string& cell) {
+  const double value = std::abs(number_of(cell).value_or(0));
+  return value >= 0x1p53 && std::isfinite(value);
+}
+
 }  // namespace
 
 Result<size_t> CsvTable::find(std::string_view name) const {
@@ -78,17 +84,25 @@ ColumnType found_type(const CsvTable::Cells& cells) {
 }
 
 ColumnType class_type(const CsvTable::Cells& cells) {
-  return found_type(cells) == ColumnType::kF64 ? ColumnType::kF64 : ColumnType::kString;
+  const bool are_numbers = found_type(cells) == ColumnType::kF64;
+  return are_numbers && std::ranges::none_of(cells, is_beyond_doubles) ? ColumnType::kF64
+                                                                       : ColumnType::kString;
+}
+
+std::string class_text(const std::string& cell) {
+  const std::optional<double> number = number_of(cell);
+  // -0 is 0.
+  return number && !is_beyond_doubles(cell) ? fmt::format("{}", *number + 0) : cell;
 }
 
 bool are_classes(const CsvTable::Cells& cells) {
   if (found_type(cells) != ColumnType::kF64) return true;
-  std::set<double> values;
+  std::set<std::string> values;
   for (const std::string& cell : cells) {
     if (cell.empty()) continue;
     const double value = number_of(cell).value_or(0);
     if (!std::isfinite(value) || value != std::floor(value)) return false;
-    values.insert(value);
+    values.insert(class_text(cell));
     if (values.size() > kMostClasses) return false;
   }
   return true;

@@ -42,12 +42,6 @@ std::string kinds_text(const FitTask& task) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// As a table names a class: 1.0 is 1.
-std::string class_text(const std::string& cell) {
-  const std::optional<double> number = number_of(cell);
-  return number ? fmt::format("{}", *number) : cell;
-}
-
 const CsvTable::Cells& cells_of(const CsvTable& table, const std::string& name) {
   return table.cells[size_t(std::ranges::find(table.names, name) - table.names.begin())];
 }

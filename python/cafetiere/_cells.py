@@ -6,6 +6,7 @@ import datetime
 import decimal
 import difflib
 import errno
+import math
 import numbers
 import os
 import pathlib
@@ -216,9 +217,19 @@ def type_of(cells):
 
 
 def class_type(cells):
-    """How a column is encoded whose cells name classes: dates and times are texts then."""
+    """How a column is encoded whose cells name classes.
+
+    Dates and times are texts then, and so are numbers of which floats do not tell each from the
+    next.
+    """
     kind = type_of(cells)
+    if kind == "f64" and any(_is_beyond_floats(_number(c)) for c in cells if not is_gap(c)):
+        return "string"
     return "string" if kind in ("i32", "i64") else kind
+
+
+def _is_beyond_floats(number):
+    return 2**53 <= abs(number) < math.inf
 
 
 def types_of(columns, names, of_classes):
@@ -276,6 +287,8 @@ def class_name(cell):
         number = _number(cell)
     except (TypeError, ValueError):
         return str(cell)
+    if _is_beyond_floats(number):
+        return str(cell)
     return str(int(number)) if number.is_integer() else repr(number)
 
 
@@ -283,5 +296,7 @@ def is_class(cells):
     """Whether a label names classes: texts, or few whole numbers."""
     if type_of(cells) != "f64":
         return True
-    values = {float(cell) for cell in cells if not is_gap(cell)}
-    return len(values) <= _MOST_CLASSES and all(value.is_integer() for value in values)
+    there = [cell for cell in cells if not is_gap(cell)]
+    return all(_number(cell).is_integer() for cell in there) and (
+        len({class_name(cell) for cell in there}) <= _MOST_CLASSES
+    )

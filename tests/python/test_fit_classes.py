@@ -43,3 +43,29 @@ def test_categories_that_are_dates_are_read_back_as_they_were_learned(tmp_path):
     assert "accuracy 1.0000" in told
     assert all(row["prediction"] == row["y"] for row in predicted(tmp_path / "python", table))
     assert tables.TableModel.load(tmp_path / "program").types == {"day": "string"}
+
+
+def test_whole_numbers_that_floats_merge_are_classes_of_their_own(tmp_path):
+    numbers = [9007199254740992 + i % 2 for i in range(80)]
+    rows = [f"{i % 2},{number}" for i, number in enumerate(numbers)]
+    table = written(tmp_path / "t.csv", "x,y", rows)
+    flags = ("--epochs", "30", "--lr", "0.05")
+    told = both(tmp_path, table, "--label", "y", *flags)
+    assert "learning y (2 classes)" in told and "t.csv: accuracy 1.0000" in told
+    assert [row["prediction"] for row in predicted(tmp_path / "program", table)] == [
+        str(number) for number in numbers
+    ]
+    rows = [f"{number},{'ab'[i % 2]}" for i, number in enumerate(numbers)]
+    table = written(tmp_path / "categories.csv", "x,y", rows)
+    told = both(tmp_path, table, "--label", "y", "--categorical", "x", *flags)
+    assert "categories.csv: accuracy 1.0000" in told
+    assert tables.class_name(numbers[1]) == str(numbers[1])
+    model, _ = tables.fit({"x": [0, 1] * 40, "y": numbers}, "y", epochs=1)
+    assert model.labels == ["9007199254740992", "9007199254740993"]
+
+
+def test_many_long_numbers_are_no_classes(tmp_path):
+    assert not tables.is_class([str(9007199254740992 + i) for i in range(30)])
+    rows = [f"{i},{9007199254740992 + i}" for i in range(30)]
+    told = both(tmp_path, written(tmp_path / "t.csv", "x,y", rows), "--label", "y", "--epochs", "1")
+    assert "learning y (numbers)" in told
