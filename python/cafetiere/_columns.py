@@ -52,8 +52,12 @@ def _cells(name, cells):
         return cells.astype(f"{cells.dtype.kind}8[{'D' if unit == 'D' else 'us'}]").tolist()
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "S":
         cells = _decoded(name, cells)
-    if isinstance(cells, np.ma.MaskedArray) and cells.ndim == 1:
+    if isinstance(cells, np.ma.MaskedArray) and cells.ndim <= 2:
         return cells.tolist()  # None where masked
+    if isinstance(cells, np.ma.MaskedArray):
+        if np.ma.getmaskarray(cells).any():
+            raise TypeError(f"column {name!r} has masked pixels: fill them, or mask no image")
+        return cells.data
     return cells
 
 

@@ -87,3 +87,13 @@ def test_bytes_are_texts_and_what_is_masked_is_missing():
 def test_what_is_no_table_of_cells_is_refused(table, error, said):
     with pytest.raises(error, match=said):
         tables.fit(table, "y", epochs=1)
+
+
+def test_masked_cells_of_lists_are_missing():
+    cells = np.ma.array([["a", "b"], ["c", "d"]], mask=[[0, 1], [0, 0]])
+    assert tables.columns_of({"x": cells})["x"] == [["a", None], ["c", "d"]]
+    pictures = np.ma.zeros((2, 4, 4), np.uint8)
+    assert not np.ma.isMA(tables.columns_of({"x": pictures})["x"])
+    pictures[0, 0, 0] = np.ma.masked
+    with pytest.raises(TypeError, match="column 'x' has masked pixels"):
+        tables.columns_of({"x": pictures})
