@@ -34,7 +34,9 @@ def _arguments():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    # A flag that is cut short may mean another one, which is to be said.
+    whole = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=whole)
     _fit.add_fit(commands)
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="folder of a model, written by fit or by Spark")
