@@ -86,6 +86,7 @@ std::vector<std::string> normalise_arguments(const std::vector<std::string>& arg
     result.push_back(single ? "-" + argument : argument);
   }
   if (result.empty() || !is_flag(result.front())) return result;
+  if (result.front() == "--version") return {result.front()};
   // What follows a flag is its value, unless that leaves no command: switches have none.
   for (const bool after_flags : {false, true}) {
     for (size_t i = 1; i < result.size(); ++i) {
@@ -98,6 +99,13 @@ std::vector<std::string> normalise_arguments(const std::vector<std::string>& arg
     }
   }
   return result;
+}
+
+std::vector<std::string> help_arguments(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help" || arguments.size() > 2) return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
 }
 
 }  // namespace cafetiere

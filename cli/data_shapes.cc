@@ -113,6 +113,7 @@ Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
 void add_shape_option(CLI::App& app, std::vector<std::string>* given, const std::string& what) {
   app.add_option("--shape", *given, what + "; may be repeated")
       ->expected(1)
+      ->allow_extra_args(false)  // what follows is the net
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

@@ -43,7 +43,12 @@ Result<Subject> read_subject(const ExplainFlags& flags) {
   }
   if (!flags.precision.empty()) subject.solver.param.set_precision(flags.precision);
   if (!flags.net.empty()) {
-    CFT_ASSIGN(subject.net, read_net(flags.net));
+    auto net = read_net(flags.net);
+    if (!net.ok() && read_solver(flags.net).ok()) {
+      return invalid_argument(
+          fmt::format("{} is a solver, not a net: use --solver {}", flags.net, flags.net));
+    }
+    CFT_ASSIGN(subject.net, std::move(net));
   }
   return subject;
 }
@@ -74,7 +79,7 @@ Action add_explain(CLI::App& app) {
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
   app.add_option("--batch", flags->batch, "batch size, instead of the net's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   flags->state.add(app);
   flags->shapes.add(app);
   flags->scale.add(app);

@@ -117,15 +117,15 @@ void ScaleFlags::add(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--period", period,
                  "iterations between exchanges of average and easgd (default 10)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("--seconds", seconds,
                  "seconds of forward and backward on one rank (default: measured here)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-9, 1e9));
   app.add_option("--spread", spread,
                  "standard deviation of the logarithm of the ranks' seconds (default 0.05)")
       ->check(CLI::Range(0.0, 2.0));
   app.add_option("--mtbf", mtbf_days, "days between failures of one host (default 365)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-3, 1e9));
 }
 
 Status print_scale(const ScaleFlags& flags, LoadedNet& net, const PlanOptions& options) {

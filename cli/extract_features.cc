@@ -130,7 +130,7 @@ Action add_extract_features(CLI::App& app) {
       ->required();
   app.add_option("BATCHES", flags->batches, "batches to run")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("DB_TYPE", flags->backend, "lmdb or leveldb")
       ->required()
       ->check(CLI::IsMember({"lmdb", "leveldb"}));

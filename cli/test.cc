@@ -75,7 +75,7 @@ Action add_test(CLI::App& app) {
   app.add_option("--model", flags->model, "the net's prototxt")->required();
   app.add_option("--weights", flags->weights, "the .caffemodel file")->required();
   app.add_option("--iterations", flags->iterations, "batches to run (default: 50)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   flags->state.add(app);
   flags->device.add(app);
   return [flags] { return test(*flags); };

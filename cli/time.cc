@@ -182,7 +182,7 @@ Action add_time(CLI::App& app) {
   const auto flags = std::make_shared<TimeFlags>();
   app.add_option("--model", flags->model, "the net's prototxt")->required();
   app.add_option("--iterations", flags->iterations, "passes to average over (default: 50)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
   app.add_flag("--json", flags->json, "print the steps as JSON instead of a table");

@@ -48,6 +48,12 @@ Result<SolverText> read_solver_for(const TrainFlags& flags) {
     return invalid_argument(
         "Give a snapshot to resume training or weights to finetune but not both.");
   }
+  if (flags.snapshot.ends_with(".caffemodel") || flags.snapshot.ends_with(".caffemodel.h5")) {
+    return invalid_argument(fmt::format(
+        "--snapshot {} is a caffemodel, not a solver state: name the .solverstate beside it, or "
+        "begin with these weights by --weights",
+        flags.snapshot));
+  }
   CFT_ASSIGN(SolverText solver, read_solver(flags.solver));
   caffe::SolverParameter& p = solver.param;
   // As in Caffe, level and stages reach the training net only: test nets have test_state.
@@ -207,7 +213,7 @@ Action add_train(CLI::App& app) {
                  ".caffemodel files to start from, separated by commas");
   app.add_option("--max_iter,--iterations", flags->max_iter,
                  "train to this iteration instead of the solver's max_iter")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("--events", flags->events,
                  "also write PREFIX.jsonl and a TensorBoard file beside it");
   app.add_option("--trace", flags->trace,

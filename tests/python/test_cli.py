@@ -502,6 +502,16 @@ def test_explain_shows_kernels_and_memory(trained):
     assert "accuracy forward" in scored and "weight gradient" not in scored
 
 
+def test_explain_takes_a_shape_before_the_net_and_names_a_solver(trained, tmp_path):
+    folder, _ = trained
+    net = NET.format(backend="LMDB").replace("train_db", "none_db").replace("test_db", "none_db")
+    (tmp_path / "net.prototxt").write_text(net)
+    text = run("explain", "--shape", "data=1x12x12", "net.prototxt", cwd=tmp_path)
+    assert text == run("explain", "net.prototxt", "--shape", "data=1x12x12", cwd=tmp_path)
+    text = run("explain", "solver.prototxt", cwd=folder, code=1)
+    assert "solver.prototxt is a solver, not a net: use --solver solver.prototxt" in text
+
+
 def test_explain_predicts_more_ranks(trained):
     folder, _ = trained
     flags = ("-solver", "solver.prototxt", "-ranks", 6, "-link", "1gbe")
@@ -521,6 +531,7 @@ def test_explain_predicts_more_ranks(trained):
     (["train"], "train: --solver is required"),
     (["time", "-model", "x", "-phase", "DEPLOY"], "DEPLOY"),
     (["explain", "a", "b"], "explain: "),
+    (["time", "-model", "x", "-iterations", "0"], "Value 0 not in range [1 - "),
 ])  # fmt: skip
 def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, message):
     text = run(*arguments, cwd=tmp_path, code=2)
@@ -528,6 +539,7 @@ def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, me
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
+    (["-solver", "solver.prototxt", "-snapshot", "x.caffemodel"], "not a solver state"),
     (["-solver", "nowhere.prototxt"], "File not found: nowhere.prototxt"),
     (["-solver", "solver.prototxt", "-snapshot", "a", "-weights", "b"], "but not both"),
     (["-solver", "solver.prototxt", "-weights", "no.caffemodel"], "File not found: no.caffemodel"),
@@ -582,6 +594,9 @@ def test_help_version_and_device_query(tmp_path):
     assert "--sigint_effect" in run("train", "--help", cwd=tmp_path)
     assert run("--version", cwd=tmp_path).startswith("cafetiere version ")
     assert run("version", cwd=tmp_path) == run("--version", cwd=tmp_path)
+    assert run("--version", "train", cwd=tmp_path) == run("--version", cwd=tmp_path)
+    assert run("help", cwd=tmp_path) == run("--help", cwd=tmp_path)
+    assert run("help", "fit", cwd=tmp_path) == run("fit", "--help", cwd=tmp_path)
     query = run("device_query", cwd=tmp_path)
     assert f"Cores:            {_cores.available()}\n" in query
     assert "GPUs:             not supported yet" in query
