@@ -81,10 +81,14 @@ Status take_net(const std::string& text, const json& types, SavedTable* model) {
   return {};
 }
 
-std::vector<double> numbers(const json& told, const char* name) {
+Result<std::vector<double>> numbers(const json& told, const char* name, const fs::path& folder) {
   std::vector<double> numbers;
-  for (const json& number : told.value(name, json::array())) {
-    if (number.is_number()) numbers.push_back(number.get<double>());
+  for (const json& number : told.value(name, json())) {
+    if (!number.is_number()) {
+      return invalid_argument(fmt::format("the model in {} has {} among its {}, which is no number",
+                                          folder.string(), number.dump(), name));
+    }
+    numbers.push_back(number.get<double>());
   }
   return numbers;
 }
@@ -109,8 +113,8 @@ Result<SavedTable> read_of_spark(const fs::path& folder) {
   SavedTable model;
   model.weights = (folder / "net" / "data" / "model.caffemodel").string();
   if (!fs::exists(model.weights)) model.weights += ".h5";  // where it is large
-  model.quantiles = numbers(params, "quantiles");
-  model.thresholds = numbers(params, "thresholds");
+  CFT_ASSIGN(model.quantiles, numbers(params, "quantiles", folder));
+  CFT_ASSIGN(model.thresholds, numbers(params, "thresholds", folder));
   CFT_TRY(take_net(net.get<std::string>(), json::object(), &model));
   return model;
 }
@@ -133,8 +137,8 @@ Result<SavedTable> read_saved_table(const std::string& path) {
   model.weights = (folder / "model.caffemodel").string();
   const json types = told.value("types", json::object());
   if (types.is_object()) CFT_TRY(take_net(net, types, &model));
-  model.quantiles = numbers(told, "quantiles");
-  model.thresholds = numbers(told, "thresholds");
+  CFT_ASSIGN(model.quantiles, numbers(told, "quantiles", folder));
+  CFT_ASSIGN(model.thresholds, numbers(told, "thresholds", folder));
   return model;
 }
 

@@ -24,20 +24,20 @@ def read(folder):
         )
     if not (folder / "table.json").exists():
         raise FileNotFoundError(f"there is no model of a table in {folder}")
-    told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    told = _json(folder / "table.json")
     return {
         "net": (folder / "net.prototxt").read_text(encoding="utf-8"),
         "weights": (folder / "model.caffemodel").read_bytes(),
         "types": told["types"],
         "label": told["label"],
-        "quantiles": told.get("quantiles", ()),
-        "thresholds": told.get("thresholds", ()),
+        "quantiles": _numbers(told, "quantiles", folder),
+        "thresholds": _numbers(told, "thresholds", folder),
     }
 
 
 def _text(file):
-    """The text of a file that Spark wrote, compressed or not."""
-    if file.suffix in ("", ".txt"):
+    """The text of a file, compressed or not."""
+    if file.suffix in ("", ".txt", ".json"):
         return file.read_text(encoding="utf-8")
     if file.suffix not in _DECOMPRESS:
         raise ValueError(
@@ -48,9 +48,32 @@ def _text(file):
     return _DECOMPRESS[file.suffix](file.read_bytes()).decode()
 
 
+def _json(path):
+    """The object in a file."""
+    try:
+        told = json.loads(_text(path))
+    except json.JSONDecodeError:
+        told = None
+    if not isinstance(told, dict):
+        raise ValueError(f"{path} is no JSON object")
+    return told
+
+
+def _numbers(told, name, folder):
+    """Those of a list that may be missing."""
+    numbers = told.get(name) or ()
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise ValueError(
+                f"the model in {folder} has {json.dumps(number)} among its {name}, which is no "
+                "number"
+            )
+    return numbers
+
+
 def _params(folder):
     """The params that Spark saved: those that were set, and the defaults of the others."""
-    told = json.loads(_text(next((folder / "metadata").glob("part-*"))))
+    told = _json(next((folder / "metadata").glob("part-*")))
     return {**told.get("defaultParamMap", {}), **told.get("paramMap", {})}
 
 
@@ -80,8 +103,8 @@ def _read_of_spark(folder):
         "weights": weights.read_bytes(),  # of either form
         "types": types,
         "label": labels[0] if len(labels) == 1 else labels,
-        "quantiles": params.get("quantiles", ()),
-        "thresholds": params.get("thresholds", ()),
+        "quantiles": _numbers(params, "quantiles", folder),
+        "thresholds": _numbers(params, "thresholds", folder),
     }
 
 
