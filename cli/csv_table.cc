@@ -18,6 +18,8 @@ namespace {
 constexpr ptrdiff_t kMostNames = 30;  // of columns, in an error
 constexpr size_t kMostClasses = 20;  // of a label of numbers, unless one says that it names classes
 
+constexpr ColumnType kFoundTypes[] = {ColumnType::kF64, ColumnType::kI32, ColumnType::kI64};
+
 /// For a head of one cell in which something else seems to separate the names; else "".
 std::string_view separator_hint(const std::vector<std::string>& names) {
   const bool has_another = names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos;
@@ -40,12 +42,14 @@ Status read_rows(CsvReader& csv, CsvTable* table) {
   }
 }
 
-bool can_be(ColumnType type, const CsvTable::Cells& cells) {
+bool reads_as(ColumnType type, const std::string& cell) {
+  if (type == ColumnType::kF64) return cell.empty() || number_of(cell);  // true is a text
   std::vector<std::byte> read;
-  return std::ranges::all_of(cells, [&](const std::string& cell) {
-    read.clear();
-    return append_cell(type, cell, &read).ok();
-  });
+  return append_cell(type, cell, &read).ok();
+}
+
+bool can_be(ColumnType type, const CsvTable::Cells& cells) {
+  return std::ranges::all_of(cells, [&](const std::string& cell) { return reads_as(type, cell); });
 }
 
 /// Whether doubles may read a number as they read the next.
@@ -56,15 +60,19 @@ bool is_beyond_doubles(const std::string& cell) {
 
 }  // namespace
 
-Result<size_t> CsvTable::find(std::string_view name) const {
-  const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return size_t(found - names.begin());
+std::string no_column_text(std::string_view name, const std::vector<std::string>& names) {
   const auto shown = std::min<ptrdiff_t>(std::ssize(names), kMostNames);
   std::string there = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
   if (shown < std::ssize(names)) there += fmt::format(" and {} more", std::ssize(names) - shown);
   there += separator_hint(names);
-  return not_found(fmt::format("{}: there is no column \"{}\"; there are {}{}", path, name, there,
-                               did_you_mean(name, names)));
+  return fmt::format("there is no column \"{}\"; there are {}{}", name, there,
+                     did_you_mean(name, names));
+}
+
+Result<size_t> CsvTable::find(std::string_view name) const {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return size_t(found - names.begin());
+  return not_found(fmt::format("{}: {}", path, no_column_text(name, names)));
 }
 
 Result<CsvTable> read_csv_table(const std::string& path) {
@@ -77,7 +85,7 @@ Result<CsvTable> read_csv_table(const std::string& path) {
 }
 
 ColumnType found_type(const CsvTable::Cells& cells) {
-  for (const ColumnType type : {ColumnType::kF64, ColumnType::kI32, ColumnType::kI64}) {
+  for (const ColumnType type : kFoundTypes) {
     if (can_be(type, cells)) return type;
   }
   return ColumnType::kString;
@@ -87,6 +95,18 @@ ColumnType class_type(const CsvTable::Cells& cells) {
   const bool are_numbers = found_type(cells) == ColumnType::kF64;
   return are_numbers && std::ranges::none_of(cells, is_beyond_doubles) ? ColumnType::kF64
                                                                        : ColumnType::kString;
+}
+
+std::optional<size_t> odd_cell(const CsvTable::Cells& cells) {
+  const auto there = std::ssize(cells) - std::ranges::count(cells, "");
+  for (const ColumnType type : kFoundTypes) {
+    const auto is_odd = [&](const std::string& cell) { return !reads_as(type, cell); };
+    const auto odd = std::ranges::count_if(cells, is_odd);
+    if (odd > 0 && 10 * odd <= there) {
+      return size_t(std::ranges::find_if(cells, is_odd) - cells.begin());
+    }
+  }
+  return {};
 }
 
 std::string class_text(const std::string& cell) {

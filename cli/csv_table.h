@@ -2,6 +2,7 @@
 // A CSV as a table of columns, and what is found of their types by reading it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct CsvTable {
   Result<size_t> find(std::string_view name) const;
 };
 
+/// Says that a table has no such column, and which it has.
+std::string no_column_text(std::string_view name, const std::vector<std::string>& names);
+
 /// Reads a CSV whose first line names the columns. Errors name the file and the line.
 Result<CsvTable> read_csv_table(const std::string& path);
 
@@ -35,6 +39,10 @@ ColumnType class_type(const CsvTable::Cells& cells);
 
 /// The class that a cell names: 1.0 is 1.
 std::string class_text(const std::string& cell);
+
+/// The place of the first cell that is neither a number nor empty, or no date or no moment, where at least
+/// nine of ten cells are; none if fewer are.
+std::optional<size_t> odd_cell(const CsvTable::Cells& cells);
 
 /// Whether a label of such cells names classes: texts and dates do, and few whole numbers.
 bool are_classes(const CsvTable::Cells& cells);

@@ -105,12 +105,12 @@ Status fit(FitFlags flags) {
     return io_error(fmt::format("cannot make {}: {}; name a folder for the model by --out",
                                 flags.out, failed.message()));
   }
-  fmt::print("{}", table_line(table, task, flags));
+  fmt::print("{}{}", table_line(table, task, flags), text_lines(table, task));
   std::fflush(stdout);  // the training may be long
   CFT_ASSIGN(const TrainedTable trained, train_table(task, flags, std::move(rows)));
   CFT_TRY(save(task, flags, trained));
   CFT_ASSIGN(const std::string lines,
-             training_lines(trained, task, flags, int64_t(held_out.size())));
+             training_lines(trained, task, flags, int64_t(held_out.size()), int64_t(table.rows())));
   fmt::print("{}", lines);
   CFT_ASSIGN(SavedTable model, read_saved_table(flags.out));
   model.columns = features;  // the net's may stand in another order

@@ -18,7 +18,7 @@ namespace {
 
 // As in python/cafetiere/_split.py. What they were chosen on: docs/tables.md.
 constexpr double kShare = 0.1;
-constexpr int64_t kFewestToHoldBack = 100, kFewestToStop = 1500, kPatience = 10;
+constexpr int64_t kFewestToStop = 1500, kPatience = 10;
 
 using Row = std::span<const std::byte>;
 
@@ -88,13 +88,16 @@ std::vector<bool> choose(const std::vector<Row>& rows, const FitTask& task, doub
 }
 
 Status check_parts(const SplitRows& split, double validation) {
-  const auto lacks = [&](const char* what, int64_t rows) {
+  if (split.train.count == 0) {
     return invalid_argument(
-        fmt::format("validation {} {} of {} rows: give another share", validation, what, rows));
-  };
-  if (split.train.count == 0) return lacks("holds back all", split.held_out.count);
+        fmt::format("validation {} holds back all of {} rows: give another share", validation,
+                    split.held_out.count));
+  }
   if (validation > 0 && split.held_out.count == 0) {
-    return lacks("holds back none", split.train.count);
+    return invalid_argument(
+        fmt::format("validation {} holds back none of {} rows, as too few differ or have a class "
+                    "that others have; give a larger share, or more rows",
+                    validation, split.train.count));
   }
   return {};
 }

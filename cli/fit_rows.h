@@ -21,6 +21,8 @@ struct EncodedRows {
 /// All rows of a table. An error: a column that it has not, or a cell of another type.
 Result<EncodedRows> encode_rows(const CsvTable& table, const std::vector<Column>& columns);
 
+constexpr int64_t kFewestToHoldBack = 100;  ///< rows of a table, where no flag asks for it
+
 struct SplitRows {
   EncodedRows train, held_out;
   std::vector<size_t> held_out_places;  ///< in the table

@@ -48,7 +48,7 @@ const CsvTable::Cells& cells_of(const CsvTable& table, const std::string& name) 
 
 /// Why the training ended where it did.
 std::string ended_text(const TrainedTable& trained, const FitTask& task, const FitFlags& flags,
-                       int64_t held_out) {
+                       int64_t held_out, int64_t rows) {
   const nlohmann::json& stopping = trained.result.at("early_stopping");
   if (!stopping.is_null()) {
     const std::string why = stopping.at("stopped").get<bool>()
@@ -59,7 +59,9 @@ std::string ended_text(const TrainedTable& trained, const FitTask& task, const F
         stopping.at("best_step").get<int64_t>() / stopping.at("interval").get<int64_t>(), why);
   }
   if (held_out == 0 && !flags.validation) {
-    return "no rows were held back, as too few differ; --validation 0.1 holds a tenth back\n";
+    return rows < kFewestToHoldBack
+               ? "no rows are held back of fewer than 100; --validation 0.1 holds a tenth back\n"
+               : "no rows were held back, as too few differ or have a class that others have\n";
   }
   if (held_out > 0 && !flags.patience) {
     return "no early stopping on a table of fewer than 1,500 rows; --patience 10 stops early\n";
@@ -98,8 +100,24 @@ std::string table_line(const CsvTable& table, const FitTask& task, const FitFlag
                      counted(gaps, "empty cell", "empty cells"));
 }
 
+std::string text_lines(const CsvTable& table, const FitTask& task) {
+  std::string lines;
+  for (size_t i = 0; i < task.features; ++i) {
+    const Column& column = task.columns[i];
+    const CsvTable::Cells& cells = cells_of(table, column.name);
+    if (column.type != ColumnType::kString || found_type(cells) != ColumnType::kString) continue;
+    if (const std::optional<size_t> odd = odd_cell(cells)) {
+      lines += fmt::format(
+          "column \"{}\" is text, as row {} below the header has \"{}\"; empty cells are missing "
+          "values\n",
+          column.name, *odd + 1, cells[*odd]);
+    }
+  }
+  return lines;
+}
+
 Result<std::string> training_lines(const TrainedTable& trained, const FitTask& task,
-                                   const FitFlags& flags, int64_t held_out) {
+                                   const FitFlags& flags, int64_t held_out, int64_t rows) {
   const nlohmann::json asked{{"net", trained.net}, {"phase", "TRAIN"}};
   CFT_ASSIGN(const std::string told,
              handed_text([&](char** out) { return cft_describe(asked.dump().c_str(), out); }));
@@ -119,7 +137,7 @@ Result<std::string> training_lines(const TrainedTable& trained, const FitTask& t
   const nlohmann::json& result = trained.result;
   lines += fmt::format("{} steps, {:.1f} s, loss {:.4f}\n", result.at("steps").get<int64_t>(),
                        result.at("seconds").get<double>(), result.at("loss").get<double>());
-  return lines + ended_text(trained, task, flags, held_out);
+  return lines + ended_text(trained, task, flags, held_out, rows);
 }
 
 std::string folder_lines(const std::string& folder) {

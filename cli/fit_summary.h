@@ -19,9 +19,12 @@ namespace cafetiere {
 /// A line on what is learned from what.
 std::string table_line(const CsvTable& table, const FitTask& task, const FitFlags& flags);
 
-/// Lines on the net and the training; `held_out`: rows that it was tested on.
+/// Lines on columns that are texts by few of their cells.
+std::string text_lines(const CsvTable& table, const FitTask& task);
+
+/// Lines on the net and the training; `held_out`: rows of the table's that it was tested on.
 Result<std::string> training_lines(const TrainedTable& trained, const FitTask& task,
-                                   const FitFlags& flags, int64_t held_out);
+                                   const FitFlags& flags, int64_t held_out, int64_t rows);
 
 /// Lines on where the model is, and how to predict with it.
 std::string folder_lines(const std::string& folder);

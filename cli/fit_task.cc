@@ -98,9 +98,10 @@ Result<std::vector<double>> quantiles_of(const std::string& text) {
 
 Status check_loss(const FitFlags& flags, const FitTask& task) {
   if (task.classes && (flags.loss != "squared" || !task.quantiles.empty())) {
-    return invalid_argument(fmt::format(
-        "loss and quantiles are of numbers, and label \"{}\" is learned as classes: learn numbers",
-        flags.label));
+    return invalid_argument(
+        fmt::format("loss and quantiles are of numbers, and label \"{}\" is learned as classes: "
+                    "give --learn numbers",
+                    flags.label));
   }
   if ((flags.loss == "quantile") == task.quantiles.empty()) {
     return invalid_argument("loss quantile and quantiles, such as 0.1,0.5,0.9, need each other");
@@ -144,7 +145,8 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   task.classes = flags.learn.empty() ? are_classes(table.cells[label]) : flags.learn == "classes";
   CFT_TRY(check_loss(flags, task));
   if (flags.patience > 0 && flags.validation == 0) {
-    return invalid_argument("patience needs rows to test on: give validation a share, such as 0.1");
+    return invalid_argument(
+        "patience needs rows to test on: give --validation a share, such as 0.1");
   }
   if (table.rows() == 0) {
     return invalid_argument(table.path + ": there are no rows below the header");

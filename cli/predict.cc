@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/csv.h"
+#include "cli/csv_table.h"
 #include "cli/table_cells.h"
 #include "cli/table_scorer.h"
 
@@ -38,9 +39,7 @@ class Predictor {
   Status begin(const std::vector<std::string>& head, bool all) {
     for (const Column& column : model().columns) {
       const auto found = std::ranges::find(head, column.name);
-      if (found == head.end()) {
-        return not_found(fmt::format("the table has no column \"{}\"", column.name));
-      }
+      if (found == head.end()) return not_found(no_column_text(column.name, head));
       places_.push_back(size_t(found - head.begin()));
     }
     each_ = all || scorer_.has_several_labels() || scorer_.has_several_numbers() ||

@@ -121,6 +121,13 @@ Status append_read(const std::optional<T>& value, std::string_view text, const c
   return {};
 }
 
+/// What Spark and pandas write of a column of booleans, which was trained on as numbers.
+std::optional<double> number_or_truth(std::string_view text) {
+  if (text == "true" || text == "True") return 1;
+  if (text == "false" || text == "False") return 0;
+  return cafetiere::number_of(text);
+}
+
 }  // namespace
 
 std::optional<double> number_of(std::string_view text) {
@@ -146,7 +153,7 @@ Status append_cell(ColumnType type, std::string_view text, std::vector<std::byte
     append_bytes(text.data(), text.size(), row);
     return {};
   }
-  if (type == ColumnType::kF64) return append_read(number_of(text), text, "number", row);
+  if (type == ColumnType::kF64) return append_read(number_or_truth(text), text, "number", row);
   if (type == ColumnType::kI64) {
     return append_read(moment(text), text, "moment such as 2020-09-13T12:26:40", row);
   }

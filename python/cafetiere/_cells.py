@@ -194,6 +194,32 @@ _READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
 _OTHERS = {"texts": _texts, "image": _image, "flags": _flags}  # which type_of() sees
 
 
+_TRUTHS = {"true": 1, "True": 1, "false": 0, "False": 0}
+_WORDS = {
+    "f64": "number",
+    "i32": "date such as 2020-09-13",
+    "i64": "moment such as 2020-09-13T12:26:40",
+    "texts": "list of texts",
+    "flags": "list of 0 and 1",
+}
+
+
+def _number_or_truth(cell):
+    """What Spark and pandas write of a column of booleans was trained on as numbers."""
+    return _TRUTHS[cell] if isinstance(cell, str) and cell in _TRUTHS else _number(cell)
+
+
+def _day_or_midnight(cell):
+    """A date, or a time at its begin, as pandas has dates."""
+    is_time = isinstance(cell, datetime.datetime)
+    if is_time and cell.tzinfo is None and cell.time() == datetime.time():
+        return _days(cell.date())
+    return _days(cell)
+
+
+_ENCODED = {**_READ, **_OTHERS, "f64": _number_or_truth, "i32": _day_or_midnight}
+
+
 def is_gap(cell):
     """None and NaN: Python's tables have either where a cell is missing."""
     return cell is None or (isinstance(cell, (float, np.floating)) and cell != cell)
@@ -228,6 +254,27 @@ def class_type(cells):
     return "string" if kind in ("i32", "i64") else kind
 
 
+def odd_cell(cells):
+    """The place of the first cell that is no number, date or time, where nine of ten cells are.
+
+    None if fewer are.
+    """
+    there = [(place, cell) for place, cell in enumerate(cells) if not is_gap(cell) and cell != ""]
+    for kind in _PACKED:
+        odd = [place for place, cell in there if not _reads_as(kind, cell)]
+        if odd and 10 * len(odd) <= len(there):
+            return odd[0]
+    return None
+
+
+def _reads_as(kind, cell):
+    try:
+        _READ[kind](cell)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def _is_beyond_floats(number):
     return 2**53 <= abs(number) < math.inf
 
@@ -242,7 +289,7 @@ def types_of(columns, names, of_classes):
 
 def encoded(cells, kind, name):
     """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
-    read_cell = _READ.get(kind) or _OTHERS[kind]
+    read_cell = _ENCODED[kind]
     for number, cell in enumerate(cells):
         if is_gap(cell):
             yield b"\0\0\0\0"
@@ -250,7 +297,7 @@ def encoded(cells, kind, name):
         try:
             value = read_cell(cell)
         except (ValueError, TypeError, struct.error) as error:
-            fault = f"{cell!r} is none of what was trained on ({kind})"
+            fault = f"{cell!r} is no {_WORDS.get(kind)}"
             if kind == "string":
                 fault = f"a {type(cell).__name__} is no text, number or date: make one of it"
             elif kind == "image":

@@ -13,6 +13,7 @@ from cafetiere._fit_summary import (
     is_class,
     is_empty,
     table_line,
+    text_lines,
     training_lines,
 )
 from cafetiere._library import call_for_text
@@ -230,6 +231,14 @@ def _write_report(given, result, events, tests):
     (pathlib.Path(given.out) / "report.html").write_text(page, encoding="utf-8")
 
 
+def _in_flags(text):
+    """An error with the command's flags, where it has a solver's fields or arguments of fit()."""
+    text = text.replace("lower base_lr, or set clip_gradients in the solver", "lower --lr")
+    return text.replace("classes: learn numbers", "classes: give --learn numbers").replace(
+        ": give validation a share", ": give --validation a share"
+    )
+
+
 def _learn(given, columns, features):
     """The model, its result and the events of its training, whose progress is shown."""
     events, console = [], Console()
@@ -263,6 +272,8 @@ def _learn(given, columns, features):
             tol=given.tol,
             on_event=take,
         )
+    except (ValueError, RuntimeError) as error:
+        raise ValueError(_in_flags(str(error))) from error
     finally:
         console.close()
     return model, result, events
@@ -281,10 +292,11 @@ def fit(given, program):
         raise ValueError(
             f"cannot make {given.out}: {error.strerror}; name a folder for the model by --out"
         ) from error
-    print(table_line(given, columns, features), flush=True)
+    print(table_line(given, columns, features))
+    print(*(f"{line}\n" for line in text_lines(columns, features)), sep="", end="", flush=True)
     model, result, events = _learn(given, columns, features)
     model.save(given.out)
-    for line in training_lines(given, model.net, result):
+    for line in training_lines(given, model.net, result, len(columns[given.label])):
         print(line)
     tests, held_out = {}, result.pop("held_out")
     for path, table in to_test.items():

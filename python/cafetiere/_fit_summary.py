@@ -11,6 +11,7 @@ from collections import Counter
 
 from cafetiere import _cells, tables
 from cafetiere._library import call_for_json
+from cafetiere._split import FEWEST_TO_HOLD_BACK
 
 _KINDS = {
     "f64": ("number", "numbers"),
@@ -59,7 +60,20 @@ def table_line(given, columns, features):
     )
 
 
-def _ended(given, result):
+def text_lines(columns, features):
+    """Of columns that are texts by few of their cells."""
+    for name in features:
+        cells = columns[name]
+        if tables.type_of(cells) != "string":
+            continue
+        if (odd := _cells.odd_cell(cells)) is not None:
+            yield (
+                f'column "{name}" is text, as row {odd + 1} below the header has "{cells[odd]}"; '
+                "empty cells are missing values"
+            )
+
+
+def _ended(given, result, rows):
     """Which epoch was the best and why the training ended, or why that was not looked at."""
     if told := result["early_stopping"]:
         epoch = told["best_step"] // told["interval"]
@@ -67,13 +81,15 @@ def _ended(given, result):
         why = f"{tests} epochs were no better" if told["stopped"] else "all epochs were trained"
         return [f"best validation loss {told['best']:.6g}, after epoch {epoch}; {why}"]
     if not result["held_out"] and given.validation is None:
-        return ["no rows were held back, as too few differ; --validation 0.1 holds a tenth back"]
+        if rows < FEWEST_TO_HOLD_BACK:
+            return ["no rows are held back of fewer than 100; --validation 0.1 holds a tenth back"]
+        return ["no rows were held back, as too few differ or have a class that others have"]
     if result["held_out"] and given.patience is None:
         return ["no early stopping on a table of fewer than 1,500 rows; --patience 10 stops early"]
     return []
 
 
-def training_lines(given, net, result):
+def training_lines(given, net, result, rows):
     """What was trained, and how it ended."""
     asked = json.dumps({"net": net, "phase": "TRAIN"}).encode()
     parameters = call_for_json("cft_describe", asked)["parameters"]
@@ -83,7 +99,7 @@ def training_lines(given, net, result):
         layers = f"{given.members} members of {layers}"
     yield f"net: {layers}; {parameters:,} parameters"
     yield f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}"
-    yield from _ended(given, result)
+    yield from _ended(given, result, rows)
 
 
 class Scored:

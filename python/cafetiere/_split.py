@@ -5,7 +5,11 @@ import hashlib
 
 # As in cli/fit_rows.cc. What they were chosen on: docs/tables.md.
 _SHARE, _PATIENCE = 0.1, 10
-_FEWEST_TO_HOLD_BACK, _FEWEST_TO_STOP = 100, 1500
+FEWEST_TO_HOLD_BACK, _FEWEST_TO_STOP = 100, 1500
+_NONE = (
+    "none of {} rows, as too few differ or have a class that others have; give a larger share, or "
+    "more rows"
+)
 
 
 def is_held_out(row, fraction):
@@ -26,7 +30,7 @@ def split(rows, labels, validation, patience):
     is_asked = validation is not None or (patience or 0) > 0
     share = validation
     if share is None:
-        share = _SHARE if is_asked or len(rows) >= _FEWEST_TO_HOLD_BACK else 0
+        share = _SHARE if is_asked or len(rows) >= FEWEST_TO_HOLD_BACK else 0
     held_out = [share > 0 and is_held_out(row, share) for row in rows]
     if labels is not None and any(held_out):
         known = {label for label, held in zip(labels, held_out) if not held}
@@ -34,10 +38,8 @@ def split(rows, labels, validation, patience):
     count = sum(held_out)
     if count == len(rows) or (share > 0 and count == 0):
         if is_asked:
-            what = "all" if count else "none"
-            raise ValueError(
-                f"validation {share} holds back {what} of {len(rows)} rows: give another share"
-            )
+            why = "all of {} rows: give another share" if count else _NONE
+            raise ValueError(f"validation {share} holds back {why.format(len(rows))}")
         held_out = [False] * len(rows)
     return held_out
 

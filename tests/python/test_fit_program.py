@@ -142,7 +142,7 @@ def test_both_find_the_same_types(end, tmp_path):
         ("x,y\n1,a\n", "--label y --drop x", "there is no column to learn from"),
         ("x,y\n1,a\n2,b\n", "--label y --patience 2", "validation 0.1 holds back none of 2 rows"),
         ("x,y\n1,a\n2,b\n", "--label y --validation 0.001", "holds back none of 2 rows"),
-        ("x,y\n1,a\n2,b\n", "--label y --loss huber", "learned as classes: learn numbers"),
+        ("x,y\n1,a\n2,b\n", "--label y --loss huber", "learned as classes: give --learn numbers"),
         ("x,y\n1,1.5\n2,2\n", "--label y --loss quantile", "need each other"),
         ("x,y\n1,1.5\n2,2\n", "--label y --quantiles 0.5", "need each other"),
         ("x,y\n1,a\n2,b\n", "--label y --learn numbers", '"y" .* cannot be read as NUMBER'),
@@ -159,7 +159,7 @@ def test_both_find_the_same_types(end, tmp_path):
             "21 different numbers, such as 0.5: .*--learn numb",
         ),
         ("hue,buys\n1,a\n2,b\n", "--label buy", "did you mean .buys."),
-        ("x,y\n1,a\n2,b\n", "--label y --validation 0 --patience 2", "give validation a share"),
+        ("x,y\n1,a\n2,b\n", "--label y --validation 0 --patience 2", "give --validation a share"),
         ("x,y\n1,a\n2,b\n", "--label y --weight x --drop x", "there is no column to learn from"),
         ("x,y\n", "--label y", "t.csv: there are no rows below the header"),
         ("", "--label y", "there is no line that names the columns"),
@@ -340,7 +340,7 @@ def write_noise(path, rows, classes=2):
 @pytest.mark.parametrize(
     ("rows", "flags", "said"),
     [
-        (99, "", "no rows were held back, as too few differ; --validation"),
+        (99, "", "no rows are held back of fewer than 100; --validation 0.1 holds"),
         (100, "", "\nno early stopping on a table of fewer than 1,500 rows; --patience 10"),
         (1499, "", "\nno early stopping on a table of fewer than 1,500 rows; --patience 10"),
         (1500, "", "; 10 epochs were no better\n"),

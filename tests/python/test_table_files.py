@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said(halves, tmp_path):
     assert said in run("fit", gap, "--label", "b", *out, code=1)
     assert "there is no model of a table in" in run("predict", tmp_path / "none", gap, code=1)
     model, _ = tables.fit({"a": ["1", "2"] * 20, "b": ["x", "y"] * 20}, "b", epochs=1)
-    with pytest.raises(ValueError, match="column 'a', row 1: 'much' is none of what was trained"):
+    with pytest.raises(ValueError, match="column 'a', row 1: 'much' is no number"):
         model.predict({"a": ["1", "much"]})
     assert model.predict({"a": []}) == ([], [])
     assert len(model.predict({"a": [None, "7"]})[0]) == 2
