@@ -52,7 +52,7 @@ def _json(path):
     """The object in a file."""
     try:
         told = json.loads(_text(path))
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, UnicodeDecodeError):
         told = None
     if not isinstance(told, dict):
         raise ValueError(f"{path} is no JSON object")
