@@ -92,19 +92,19 @@ ColumnType found_type(const CsvTable::Cells& cells) {
 }
 
 ColumnType class_type(const CsvTable::Cells& cells) {
-  const bool are_numbers = found_type(cells) == ColumnType::kF64;
-  return are_numbers && std::ranges::none_of(cells, is_beyond_doubles) ? ColumnType::kF64
-                                                                       : ColumnType::kString;
+  const ColumnType found = found_type(cells);
+  const bool are_texts = found == ColumnType::kF64 && std::ranges::any_of(cells, is_beyond_doubles);
+  return are_texts ? ColumnType::kString : found;
 }
 
 std::optional<size_t> odd_cell(const CsvTable::Cells& cells) {
   const auto there = std::ssize(cells) - std::ranges::count(cells, "");
   for (const ColumnType type : kFoundTypes) {
     const auto is_odd = [&](const std::string& cell) { return !reads_as(type, cell); };
-    const auto odd = std::ranges::count_if(cells, is_odd);
-    if (odd > 0 && 10 * odd <= there) {
-      return size_t(std::ranges::find_if(cells, is_odd) - cells.begin());
-    }
+    const auto first = std::ranges::find_if(cells, is_odd);
+    ptrdiff_t odd = 0;
+    for (auto cell = first; cell != cells.end() && 10 * odd <= there; ++cell) odd += is_odd(*cell);
+    if (odd > 0 && 10 * odd <= there) return size_t(first - cells.begin());
   }
   return {};
 }

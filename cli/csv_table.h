@@ -33,8 +33,8 @@ Result<CsvTable> read_csv_table(const std::string& path);
 /// The first type that all cells can be read as: a number, a date, a moment, else a text.
 ColumnType found_type(const CsvTable::Cells& cells);
 
-/// The type that a column is read as whose cells name classes: dates and moments are texts then, and so
-/// are numbers of which a double does not tell each from the next.
+/// The type that a column is read as whose cells name classes or categories: that which is found, but
+/// numbers of which a double does not tell each from the next are texts.
 ColumnType class_type(const CsvTable::Cells& cells);
 
 /// The class that a cell names: 1.0 is 1.

@@ -22,7 +22,7 @@ std::string table_line(const CsvTable& table, const FitTask& task, const FitFlag
 /// Lines on columns that are texts by few of their cells.
 std::string text_lines(const CsvTable& table, const FitTask& task);
 
-/// Lines on the net and the training; `held_out`: rows of the table's that it was tested on.
+/// Lines on the net and the training; `held_out`: those of the table's `rows` that it was tested on.
 Result<std::string> training_lines(const TrainedTable& trained, const FitTask& task,
                                    const FitFlags& flags, int64_t held_out, int64_t rows);
 

@@ -159,9 +159,10 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   for (const std::string& name : names) {
     CFT_ASSIGN(const size_t place, table.find(name));
     const bool is_category = contains(categorical, name);
-    const bool names_classes = is_category || (task.classes && name == flags.label);
+    const bool is_class = task.classes && name == flags.label;
     const CsvTable::Cells& cells = table.cells[place];
-    const ColumnType type = names_classes ? class_type(cells) : found_type(cells);
+    ColumnType type = is_category || is_class ? class_type(cells) : found_type(cells);
+    if (is_class && type != ColumnType::kF64) type = ColumnType::kString;  // also dates
     task.columns.push_back({name, type});
     task.kinds.emplace_back(is_category ? "CATEGORY" : kind_of(type));
   }

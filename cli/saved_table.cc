@@ -20,6 +20,14 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostText = 1 << 30;
 
 Result<json> read_json(const std::string& path) {
+  const std::string form = fs::path(path).extension().string();
+  if (form == ".gz" || form == ".deflate" || form == ".lz4" || form == ".snappy" ||
+      form == ".bz2") {
+    return invalid_argument(
+        fmt::format("{} is compressed as {}: read it in Spark, and save the model again with "
+                    "mapreduce.output.fileoutputformat.compress=false",
+                    path, form));
+  }
   CFT_ASSIGN(const std::string text, read_file(path, kMostText));
   json read = json::parse(text, nullptr, false);
   if (read.is_object()) return read;
@@ -35,7 +43,12 @@ Result<std::string> metadata(const fs::path& folder) {
   return not_found(fmt::format("there is no model of a table in {}", folder.string()));
 }
 
-ColumnType type_of(const TableColumn& column) {
+/// How a column is read; `learned`: as what, where the model says it, such as the numbers or dates of a
+/// category.
+ColumnType type_of(const TableColumn& column, std::string_view learned) {
+  for (const ColumnType type : {ColumnType::kF64, ColumnType::kI32, ColumnType::kI64}) {
+    if (learned == column_type_name(type)) return type;
+  }
   switch (column.kind()) {
     case TableColumn::NUMBER:
       return ColumnType::kF64;
@@ -70,9 +83,7 @@ Status take_net(const std::string& text, const json& types, SavedTable* model) {
           return invalid_argument(fmt::format(
               "column \"{}\" has several values in a cell, which a CSV has not", column.name()));
         }
-        // A number that names something has the text of a number.
-        const bool number = types.value(column.name(), "") == "f64";
-        model->columns.push_back({column.name(), number ? ColumnType::kF64 : type_of(column)});
+        model->columns.push_back({column.name(), type_of(column, types.value(column.name(), ""))});
       }
     }
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -45,12 +44,18 @@ Status check_count(const Graph& graph, const Node& node, const caffe::LayerParam
                   source.name(), have, need));
 }
 
-std::set<std::string> layers_with_blobs(const caffe::NetParameter& weights) {
-  std::set<std::string> names;
+/// Whether each parameter is among the weights, by whichever of the layers that share it.
+std::vector<bool> given_params(const Graph& graph, const caffe::NetParameter& weights) {
+  std::vector<bool> given(graph.params().size());
   for (const caffe::LayerParameter& layer : weights.layer()) {
-    if (layer.blobs_size() > 0) names.insert(layer.name());
+    const Node* node = find_node(graph, layer.name());
+    if (!node) continue;
+    const int blobs = std::min(layer.blobs_size(), int(node->params.size()));
+    for (int i = 0; i < blobs; ++i) {
+      if (is_stored(layer.blobs(i))) given[size_t(node->params[size_t(i)])] = true;
+    }
   }
-  return names;
+  return given;
 }
 
 /// Copies a blob, by the indices of layer and blob, to its destination.
@@ -117,24 +122,25 @@ Status begin_with_weights(const Graph& graph, const StoredWeights& weights, std:
   std::vector<std::string> ignored;
   CFT_TRY(load_weights(graph, weights, arena, &ignored));
   for (const std::string& name : ignored) log.notice("Ignoring source layer {}", name);
-  const std::set<std::string> given = layers_with_blobs(weights.net());
-  const bool is_used =
-      std::ranges::any_of(graph.params(), [&](const Param& p) { return given.contains(p.layer); });
-  if (given.empty() || is_used) return {};
+  std::vector<std::string_view> layers;
+  for (const caffe::LayerParameter& layer : weights.net().layer()) {
+    if (layer.blobs_size() > 0) layers.push_back(layer.name());
+  }
+  const std::vector<bool> given = given_params(graph, weights.net());
+  if (layers.empty() || std::ranges::find(given, true) != given.end()) return {};
   return invalid_argument(fmt::format(
       "the net has none of the layers whose weights are given ({}): give weights of this net, or "
       "name its layers as there",
-      fmt::join(given, ", ")));
+      fmt::join(layers, ", ")));
 }
 
 Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
-  const std::set<std::string> given = layers_with_blobs(weights);
-  for (const Param& param : graph.params()) {
-    if (given.contains(param.layer)) continue;
-    return invalid_argument("there are no weights for layer '" + param.layer +
-                            "'; give the file that was saved of this net");
-  }
-  return {};
+  const std::vector<bool> given = given_params(graph, weights);
+  const auto lacking = std::ranges::find(given, false);
+  if (lacking == given.end()) return {};
+  const Param& param = graph.params()[size_t(lacking - given.begin())];
+  return invalid_argument("there are no weights for layer '" + param.layer +
+                          "'; give the file that was saved of this net");
 }
 
 size_t binary_bytes(const Graph& graph, bool diffs) {

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import difflib
 import errno
+import itertools
 import math
 import numbers
 import os
@@ -161,7 +162,12 @@ def _moment(text):
 def _text(cell):
     if not isinstance(cell, _AS_TEXT):
         raise TypeError("neither a text nor what has one form as text")
-    return str(cell).encode()
+    return _as_text(cell).encode()
+
+
+def _as_text(cell):
+    """A time in the form in which texts have it."""
+    return cell.isoformat() if isinstance(cell, datetime.datetime) else str(cell)
 
 
 def _texts(cell):
@@ -243,15 +249,14 @@ def type_of(cells):
 
 
 def class_type(cells):
-    """How a column is encoded whose cells name classes.
+    """How a column is encoded whose cells name classes or categories.
 
-    Dates and times are texts then, and so are numbers of which floats do not tell each from the
-    next.
+    Numbers of which floats do not tell each from the next are texts then.
     """
     kind = type_of(cells)
     if kind == "f64" and any(_is_beyond_floats(_number(c)) for c in cells if not is_gap(c)):
         return "string"
-    return "string" if kind in ("i32", "i64") else kind
+    return kind
 
 
 def odd_cell(cells):
@@ -260,9 +265,11 @@ def odd_cell(cells):
     None if fewer are.
     """
     there = [(place, cell) for place, cell in enumerate(cells) if not is_gap(cell) and cell != ""]
+    most = len(there) // 10
     for kind in _PACKED:
-        odd = [place for place, cell in there if not _reads_as(kind, cell)]
-        if odd and 10 * len(odd) <= len(there):
+        each = (place for place, cell in there if not _reads_as(kind, cell))
+        odd = list(itertools.islice(each, most + 1))
+        if 0 < len(odd) <= most:
             return odd[0]
     return None
 
@@ -333,7 +340,7 @@ def class_name(cell):
     try:
         number = _number(cell)
     except (TypeError, ValueError):
-        return str(cell)
+        return _as_text(cell)
     if _is_beyond_floats(number):
         return str(cell)
     return str(int(number)) if number.is_integer() else repr(number)

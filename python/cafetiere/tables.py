@@ -303,6 +303,8 @@ def fit(
     types = types_of(columns, names, {*categorical, label} if named else {*categorical})
     if types[label] == "texts":
         types[label] = "flags"
+    elif named and types[label] in ("i32", "i64"):
+        types[label] = "string"  # a date names a class by its text
     kinds = {name: KINDS[kind] for name, kind in types.items()}
     kinds.update(dict.fromkeys((name for name in categorical if name in kinds), "CATEGORY"))
     if types[label] != "flags":

@@ -131,6 +131,20 @@ TEST(Arena, ATrainingBeginsWithWeightsOfAtLeastOneOfItsLayers) {
               HasSubstr("none of the layers whose weights are given (a, b)"));
 }
 
+// Which of the layers that share a parameter owns it is up to the net's order.
+TEST(Arena, WeightsOfOneOfTheLayersThatShareThemAreComplete) {
+  const std::string shared = "param { name: 'w' } param { name: 'v' }";
+  const Graph source = graph_of(kData + toy_weights("b", "x", 3, shared));
+  const Graph both =
+      graph_of(kData + toy_weights("a", "x", 3, shared) + toy_weights("b", "a", 3, shared));
+  const caffe::NetParameter weights = to_weights(source, numbered(source));
+  std::vector<float> arena(size_t(both.arena_size()));
+  EXPECT_TRUE(begin_with_weights(both, StoredWeights(weights), arena, {}).ok());
+  EXPECT_TRUE(check_complete(both, weights).ok());
+  EXPECT_THAT(check_complete(graph_of(kNet), weights).message(),
+              HasSubstr("there are no weights for layer 'a'"));
+}
+
 TEST(Arena, WhatDoesNotFitIsNamed) {
   const std::string wide = kData + toy_weights("a", "x", 5) + toy_weights("b", "a", 4) + kEnd;
   EXPECT_THAT(load_error(kNet, wide),

@@ -2,6 +2,7 @@
 """Labels and categories that are dates or long numbers, as both programs learn them."""
 
 import csv
+import datetime
 import io
 
 import pytest
@@ -42,7 +43,21 @@ def test_categories_that_are_dates_are_read_back_as_they_were_learned(tmp_path):
     told = both(tmp_path, table, *flags)
     assert "accuracy 1.0000" in told
     assert all(row["prediction"] == row["y"] for row in predicted(tmp_path / "python", table))
-    assert tables.TableModel.load(tmp_path / "program").types == {"day": "string"}
+    model = tables.TableModel.load(tmp_path / "program")
+    assert model.types == {"day": "i32"}
+    days = [datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 2), "2024-01-03"]
+    assert model.predict({"day": days})[0] == ["a", "b", "c"]
+
+
+def test_categories_that_are_times_do_not_depend_on_how_they_are_written(tmp_path):
+    rows = [f"2024-01-01T0{i % 3}:00,{'abc'[i % 3]}" for i in range(90)]
+    table = written(tmp_path / "t.csv", "at,y", rows)
+    both(tmp_path, table, "--label", "y", "--categorical", "at", "--epochs", "30", "--lr", "0.05")
+    other = written(tmp_path / "other.csv", "at", [f"2024-01-01 0{i}:00:00Z" for i in range(3)])
+    assert [row["prediction"] for row in predicted(tmp_path / "python", other)] == ["a", "b", "c"]
+    times = [datetime.datetime(2024, 1, 1, hour) for hour in range(3)]
+    model = tables.TableModel.load(tmp_path / "python")
+    assert model.predict({"at": times})[0] == ["a", "b", "c"]
 
 
 def test_whole_numbers_that_floats_merge_are_classes_of_their_own(tmp_path):

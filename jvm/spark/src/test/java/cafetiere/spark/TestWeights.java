@@ -11,9 +11,22 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The numbers of a model's weights: its bytes have the net's text in them, too. */
+/** Weights of a model: its bytes have the net's text in them, too. */
 public final class TestWeights {
   private TestWeights() {}
+
+  /** A caffemodel of what a net begins with. */
+  public static byte[] initial(String prototxt) {
+    try (Net net = Net.of(prototxt, "TEST")) {
+      Path file = Files.createTempFile("weights", ".caffemodel");
+      net.save(file.toString());
+      byte[] weights = Files.readAllBytes(file);
+      Files.delete(file);
+      return weights;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
 
   /** Of each parameter, in the order of the net. */
   public static List<FloatBuffer> of(CaffeModel model) {

@@ -158,13 +158,12 @@ public final class MetricsRoute implements AutoCloseable {
 
     /** The event of a training of so many ranks that the times of each are too long for a line. */
     private String withoutRanks(String json) {
-      if (!hasWarned) {
+      ObjectNode event = (ObjectNode) Json.parse(json);
+      if (event.remove("ranks") != null && !hasWarned) {
+        hasWarned = true;
         LOG.warn("An event of {} characters is longer than a line to the driver ({}): what it tells of each"
             + " rank is left out", json.length(), LineChannel.MAX_LINE);
       }
-      hasWarned = true;
-      ObjectNode event = (ObjectNode) Json.parse(json);
-      event.remove("ranks");
       return event.toString();
     }
 

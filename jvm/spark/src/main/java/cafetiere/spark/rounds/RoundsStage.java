@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.Partitioner;
 import org.apache.spark.TaskContext;
@@ -39,7 +40,6 @@ final class RoundsStage implements AutoCloseable {
   private Broadcast<RoundsCell> cell;
   private Root root = new Root("", 0, 0);
   private Set<String> used = Set.of();
-  private boolean isPlaced;
   private int executors;
 
   /** For rows shuffled to {@code shards} shards; {@code validation} may be null. */
@@ -67,7 +67,6 @@ final class RoundsStage implements AutoCloseable {
     JavaRDD<byte[]> done = train.zipPartitions(validation, task);
     if (shards > DIRECT_SHARDS && wanted != Work.HISTORY) done = addGroups(done);
     List<RoundsOutcome> outcomes = done.collect().stream().map(RoundsOutcome::fromBytes).toList();
-    isPlaced = true;
     used = new TreeSet<>();
     outcomes.forEach(outcome -> StreamSupport.stream(outcome.shards().spliterator(), false)
         .forEach(shard -> used.add(shard.path("executor").asText())));
@@ -119,16 +118,21 @@ final class RoundsStage implements AutoCloseable {
   }
 
   /**
-   * Frees the replicas, where rows lie at once, elsewhere when the broadcast is dropped there. As long as
-   * no job has ended well, one that visits the rows might have to shuffle them first.
+   * Frees the replicas, where rows lie at once, elsewhere when the broadcast is dropped there. Before there
+   * are any, a job that visits the rows would have to shuffle them first.
    */
   private void release() {
     Broadcast<RoundsCell> old = cell;
-    if (isPlaced) train.foreachPartition(rows -> old.value().close());
-    isPlaced = false;
+    if (hasReplicas()) train.foreachPartition(rows -> old.value().close());
     old.destroy();
     train.unpersist();
     validation.unpersist();
+  }
+
+  /** Whether there may be replicas: the rows of a shard are stored before it has one. */
+  private boolean hasReplicas() {
+    return Stream.of(sc.sc().getRDDStorageInfo())
+        .anyMatch(rows -> rows.id() == train.id() && rows.numCachedPartitions() > 0);
   }
 
   /**

@@ -130,7 +130,7 @@ public final class CheckpointFolder {
   public static void makeTemporary(String folder) throws IOException {
     java.nio.file.Path own = temporary();
     if (!new Path(folder).getParent().equals(new Path(HadoopFiles.ofLocal(own)))) return;
-    Files.createDirectories(own.getParent());
+    if (!Files.isDirectory(own.getParent())) Files.createDirectories(own.getParent());  // it may be a link
     try {
       var ownerOnly = PosixFilePermissions.fromString("rwx------");
       Files.createDirectory(own, PosixFilePermissions.asFileAttribute(ownerOnly));

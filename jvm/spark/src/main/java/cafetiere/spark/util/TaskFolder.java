@@ -58,6 +58,7 @@ public final class TaskFolder implements AutoCloseable {
     } catch (IOException e) {
       if (Thread.currentThread().isInterrupted()) throw e;
       LOG.info("{} cannot be locked ({}): its folder stays if its task is killed", file, e.getMessage());
+      channel.close();  // first: NFS keeps an open file, and its folder with it
       Files.delete(file);
     }
   }

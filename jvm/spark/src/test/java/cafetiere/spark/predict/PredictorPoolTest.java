@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.TestNets;
+import cafetiere.spark.TestWeights;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.predict.PredictorPool.Key;
 import java.time.Duration;
@@ -20,7 +21,7 @@ import org.junit.jupiter.api.Test;
 /** Which predictors an executor keeps between the partitions of its tasks. */
 class PredictorPoolTest {
   private static final Duration KEPT = Duration.ofHours(1);
-  private static final byte[] WEIGHTS = {0x0a, 1, 'x'}; // a caffemodel of no layers
+  private static final byte[] WEIGHTS = TestWeights.initial(TestNets.CLASSIFIER);
   private static final Key SMALL = key(1);
   private static final Key LARGE = key(8);
 
