@@ -316,10 +316,12 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (made->outputs.empty()) made->outputs = predictions(made->graph);
   made->arena.assign(size_t(made->graph.arena_size()), 0.f);
   CFT_ASSIGN(const StoredWeights weights, given_weights(path, model, bytes));
-  CFT_TRY(check_complete(made->graph, weights.net()));
   CFT_TRY(load_weights(made->graph, weights, made->arena, nullptr));
   auto p = std::make_unique<cft_predictor>(made);
   CFT_ASSIGN(const PredictorPlan* full, p->plan_for(made->batch));  // checks the outputs' names
+  std::vector<int> blobs;
+  for (const std::string& output : made->outputs) blobs.push_back(made->graph.find_blob(output));
+  CFT_TRY(check_complete(made->graph, weights.net(), blobs));
   CFT_TRY(find_rows(made.get(), *full->plan));
   *out = p.release();
   return {};

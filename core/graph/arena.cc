@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/graph/needed.h"
 #include "core/model/blob.h"
 #include "core/model/weights.h"
 
@@ -127,20 +128,25 @@ Status begin_with_weights(const Graph& graph, const StoredWeights& weights, std:
     if (layer.blobs_size() > 0) layers.push_back(layer.name());
   }
   const std::vector<bool> given = given_params(graph, weights.net());
-  if (layers.empty() || std::ranges::find(given, true) != given.end()) return {};
+  const bool is_used = std::ranges::find(given, true) != given.end();
+  if (is_used || layers.empty() || given.empty()) return {};
   return invalid_argument(fmt::format(
       "the net has none of the layers whose weights are given ({}): give weights of this net, or "
       "name its layers as there",
       fmt::join(layers, ", ")));
 }
 
-Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
-  const std::vector<bool> given = given_params(graph, weights);
-  const auto lacking = std::ranges::find(given, false);
-  if (lacking == given.end()) return {};
-  const Param& param = graph.params()[size_t(lacking - given.begin())];
-  return invalid_argument("there are no weights for layer '" + param.layer +
-                          "'; give the file that was saved of this net");
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights,
+                      std::span<const int> blobs) {
+  const std::vector<bool> given = given_params(graph, weights), needed = needed_nodes(graph, blobs);
+  for (size_t n = 0; n < needed.size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    const auto is_given = [&](int param) { return given[size_t(param)]; };
+    if (!needed[n] || std::ranges::all_of(node.params, is_given)) continue;
+    return invalid_argument("there are no weights for layer '" + node.param.name() +
+                            "'; give the file that was saved of this net");
+  }
+  return {};
 }
 
 size_t binary_bytes(const Graph& graph, bool diffs) {

@@ -26,12 +26,13 @@ Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<
                     std::vector<std::string>* ignored);
 
 /// The same, for a training that begins with these weights: logs the layers that the net lacks, and
-/// fails if that is every layer with weights.
+/// fails if that is every layer with weights, and the net has parameters.
 Status begin_with_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
                           const Logger& log);
 
-/// An error naming a layer with parameters of its own that `weights` lacks.
-Status check_complete(const Graph& graph, const caffe::NetParameter& weights);
+/// An error naming a layer whose parameters `weights` lacks, of those that the blobs depend on.
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights,
+                      std::span<const int> blobs);
 
 /// The net with its parameters, as in a caffemodel: one layer entry per layer, splits included.
 /// `diffs`, unless empty, is an arena of differences to store with the values.

@@ -211,7 +211,7 @@ Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena
 Result<std::string> export_onnx(const Graph& graph, const caffe::NetParameter& weights,
                                 std::vector<std::string>* ignored, const OnnxClasses& classes) {
   std::vector<float> arena(size_t(graph.arena_size()));
-  CFT_TRY(check_complete(graph, weights));
+  CFT_TRY(check_complete(graph, weights, graph.outputs()));
   CFT_TRY(load_weights(graph, weights, arena, ignored));
   return export_onnx(graph, arena, classes);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/device/isa.h"
+#include "core/graph/needed.h"
 #include "core/model/nearest.h"
 #include "core/plan/concat_in_place.h"
 #include "core/plan/endings.h"
@@ -61,12 +62,11 @@ class Lowering {
 
  private:
   Status choose_nodes() {
-    needed_.assign(graph_.nodes().size(), options_.outputs.empty());
     if (options_.outputs.empty()) {
+      needed_.assign(graph_.nodes().size(), true);
       kept_ = graph_.outputs();
       return {};
     }
-    std::vector<bool> wanted(shapes_.size(), false);
     for (const std::string& name : options_.outputs) {
       const int blob = graph_.find_blob(name);
       if (blob < 0) {
@@ -74,13 +74,8 @@ class Lowering {
                                      did_you_mean(name, graph_.blob_names())));
       }
       kept_.push_back(blob);
-      wanted[size_t(blob)] = true;
     }
-    for (size_t n = graph_.nodes().size(); n-- > 0;) {
-      const Node& node = graph_.nodes()[n];
-      for (int top : node.tops) needed_[n] = needed_[n] || wanted[size_t(top)];
-      for (int bottom : node.bottoms) wanted[size_t(bottom)] = wanted[size_t(bottom)] || needed_[n];
-    }
+    needed_ = needed_nodes(graph_, kept_);
     return {};
   }
 

@@ -127,6 +127,7 @@ TEST(Arena, ATrainingBeginsWithWeightsOfAtLeastOneOfItsLayers) {
     return begin_with_weights(target, weights, arena, {});
   };
   EXPECT_TRUE(begin(kData + toy_weights("b", "x", 4) + toy_weights("new", "b", 2)).ok());
+  EXPECT_TRUE(begin(kData + toy("map", "Map", "bottom: 'x' top: 'map'")).ok());
   EXPECT_THAT(begin(kData + toy_weights("new", "x", 4)).message(),
               HasSubstr("none of the layers whose weights are given (a, b)"));
 }
@@ -140,9 +141,12 @@ TEST(Arena, WeightsOfOneOfTheLayersThatShareThemAreComplete) {
   const caffe::NetParameter weights = to_weights(source, numbered(source));
   std::vector<float> arena(size_t(both.arena_size()));
   EXPECT_TRUE(begin_with_weights(both, StoredWeights(weights), arena, {}).ok());
-  EXPECT_TRUE(check_complete(both, weights).ok());
-  EXPECT_THAT(check_complete(graph_of(kNet), weights).message(),
+  EXPECT_TRUE(check_complete(both, weights, both.outputs()).ok());
+  const Graph more = graph_of(kData + toy_weights("b", "x", 3) + toy_weights("a", "b", 4));
+  EXPECT_THAT(check_complete(more, weights, more.outputs()).message(),
               HasSubstr("there are no weights for layer 'a'"));
+  const int enough[] = {more.find_blob("b")};
+  EXPECT_TRUE(check_complete(more, weights, enough).ok());
 }
 
 TEST(Arena, WhatDoesNotFitIsNamed) {

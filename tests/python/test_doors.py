@@ -332,7 +332,7 @@ def printed_the_same(folder, columns, head):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("age,city\n1,Oslo\n", 'rows.csv: the table has no column "born"'),
+        ("age,city\n1,Oslo\n", 'rows.csv: there is no column "born"; there are age, city'),
         ("born,age\n2020-02-30,1\n", 'line 2, column "born": "2020-02-30" is no date'),
         ("born,age\n2020-02-03,1,2\n", "line 2: 3 cells, and the head has 2"),
         ('born,age\n"2020-02-03,1\n', "line 2: a quote is not closed"),

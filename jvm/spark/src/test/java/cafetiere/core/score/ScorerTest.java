@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.Predictor;
 import cafetiere.core.net.Net;
+import cafetiere.spark.TestWeights;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.management.ThreadMXBean;
@@ -119,11 +120,12 @@ class ScorerTest {
     String two = NET + """
         layer { name: "more" type: "InnerProduct" bottom: "hidden" top: "more"
           inner_product_param { num_output: 3 } }""";
-    byte[] model = Files.readAllBytes(weights);
+    byte[] model = TestWeights.initial(two);
     String message = assertThrows(
         IllegalArgumentException.class, () -> new Scorer(two, model, "")).getMessage();
     assertTrue(message.contains("name the one"), message);
-    try (Scorer scorer = new Scorer(two, model, "score")) {
+    byte[] others = Files.readAllBytes(weights);  // those of "more" are not needed
+    try (Scorer scorer = new Scorer(two, others, "score")) {
       assertEquals(2, scorer.size());
     }
   }
