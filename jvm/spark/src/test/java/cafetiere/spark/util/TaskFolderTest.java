@@ -46,10 +46,7 @@ class TaskFolderTest {
   void thatOfAKilledProcessGoesWithTheNextAndThatOfALivingOneDoesNot() throws Exception {
     Process other = DriverProcess.start(Holder.class, log.resolve("log"), parent.toString());
     try {
-      while (other.isAlive() && !Files.exists(parent.resolve("ready"))) Thread.sleep(20);
-      assertTrue(other.isAlive(), () -> DriverProcess.read(log.resolve("log")));
-      List<Path> held = folders();
-      assertEquals(1, held.size());
+      List<Path> held = held(other);
       new TaskFolder(parent).close();
       assertEquals(held, folders());
       other.destroyForcibly().waitFor();
@@ -71,15 +68,21 @@ class TaskFolderTest {
     Process other = DriverProcess.start(Holder.class, log.resolve("log"),
         Map.of("LD_PRELOAD", library.toString()), parent.toString());
     try {
-      while (other.isAlive() && !Files.exists(parent.resolve("ready"))) Thread.sleep(20);
-      assertTrue(other.isAlive(), () -> DriverProcess.read(log.resolve("log")));
-      List<Path> held = folders();
-      assertEquals(1, held.size());
+      List<Path> held = held(other);
       new TaskFolder(parent).close();
       assertEquals(held, folders(), "nobody knows whether its process lives");
     } finally {
       other.destroyForcibly();
     }
+  }
+
+  /** The one folder there, once a process has made it. */
+  private List<Path> held(Process other) throws Exception {
+    while (other.isAlive() && !Files.exists(parent.resolve("ready"))) Thread.sleep(20);
+    assertTrue(other.isAlive(), () -> DriverProcess.read(log.resolve("log")));
+    List<Path> held = folders();
+    assertEquals(1, held.size());
+    return held;
   }
 
   /** A library that has the kernel refuse locks, or null. */
