@@ -15,9 +15,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.spark.SparkContext;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.Dataset;
@@ -76,22 +74,38 @@ public final class CheckpointFolder {
       FileSystem files = run.getFileSystem(conf);
       if (!files.exists(run.getParent())) return;
       for (FileStatus entry : files.listStatus(run.getParent())) {
-        if (!entry.isDirectory() || !entry.getPath().getName().startsWith("run-")) continue;
-        long written = lastWritten(files, entry);
-        if (written <= 0 || now - written <= KEPT_MILLIS) continue;
-        LOG.info("Removing the checkpoints of a run that failed: {}", entry.getPath());
-        files.delete(entry.getPath(), true);
+        if (entry.isDirectory() && entry.getPath().getName().startsWith("run-")) {
+          sweepOne(files, entry, now - KEPT_MILLIS);
+        }
       }
     } catch (IOException e) {
       LOG.info("Old checkpoints beside {} were not removed: {}", run, e.getMessage());
     }
   }
 
-  /** When a folder or a file in it was written last; 0 if not known. Object stores know it of files only. */
-  private static long lastWritten(FileSystem files, FileStatus folder) throws IOException {
-    long last = folder.getModificationTime();
-    RemoteIterator<LocatedFileStatus> inside = files.listFiles(folder.getPath(), true);
-    while (inside.hasNext()) last = Math.max(last, inside.next().getModificationTime());
+  /** What is in the folder may vanish meanwhile, as its own run, or the sweep of another, removes it. */
+  private static void sweepOne(FileSystem files, FileStatus folder, long oldest) {
+    try {
+      long written = lastWritten(files, folder, oldest);
+      if (written <= 0 || written >= oldest) return;
+      LOG.info("Removing the checkpoints of a run that failed: {}", folder.getPath());
+      files.delete(folder.getPath(), true);
+    } catch (IOException e) {
+      LOG.info("Old checkpoints in {} were not removed: {}", folder.getPath(), e.getMessage());
+    }
+  }
+
+  /**
+   * When an entry or something in it was written last, or a time from {@code enough} on; 0 if not known,
+   * as object stores know it of files only. FileSystem.listFiles would run a process for each local file.
+   */
+  private static long lastWritten(FileSystem files, FileStatus entry, long enough) throws IOException {
+    long last = entry.getModificationTime();
+    if (!entry.isDirectory() || last >= enough) return last;
+    for (FileStatus inside : files.listStatus(entry.getPath())) {
+      last = Math.max(last, lastWritten(files, inside, enough));
+      if (last >= enough) break;
+    }
     return last;
   }
 

@@ -17,8 +17,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -213,6 +217,35 @@ class CheckpointStoreTest {
     try (Stream<Path> left = Files.list(dir)) {
       assertEquals(List.of("other", "run-new"),
           left.map(path -> path.getFileName().toString()).sorted().toList());
+    }
+  }
+
+  /** Two fits that begin at once find the same folders. */
+  @Test
+  void sweepsAtOnceDoNotDisturbEachOther() throws Exception {
+    long now = System.currentTimeMillis();
+    FileTime old = FileTime.fromMillis(now - TimeUnit.DAYS.toMillis(8));
+    for (int run = 0; run < 30; run++) {
+      Path step = Files.createDirectories(dir.resolve("run-" + run).resolve("step"));
+      for (int file = 0; file < 10; file++) {
+        Files.setLastModifiedTime(Files.writeString(step.resolve("file" + file), "old"), old);
+      }
+      for (Path folder : List.of(step, step.getParent())) Files.setLastModifiedTime(folder, old);
+    }
+    var own = new org.apache.hadoop.fs.Path(dir.resolve("run-own").toUri());
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      for (Future<Object> sweep : threads.invokeAll(Collections.nCopies(4, () -> {
+        CheckpointFolder.sweep(own, new Configuration(), now);
+        return null;
+      }))) {
+        sweep.get();
+      }
+    } finally {
+      threads.shutdown();
+    }
+    try (Stream<Path> left = Files.list(dir)) {
+      assertEquals(List.of(), left.toList());
     }
   }
 
