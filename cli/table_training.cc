@@ -34,10 +34,6 @@ class Course {
             .checkpoint = nullptr};
   }
   const std::string& lines() const { return lines_; }
-  /// The training has ended: shows its last step, if no test of it came.
-  void end() {
-    if (last_) send(*std::exchange(last_, std::nullopt));
-  }
 
  private:
   static int take(void* context, const char* event) {
@@ -52,17 +48,8 @@ class Course {
       for (const auto& [name, value] : test->outputs) {
         validation_.emplace_back("validation " + name, value);
       }
-      if (last_) send(*std::exchange(last_, std::nullopt));
       return;
     }
-    const auto* progress = std::get_if<Progress>(&event);
-    if (progress && progress->step >= progress->max_iter) {
-      last_ = *progress;  // its test comes next
-      return;
-    }
-    send(std::move(event));
-  }
-  void send(Event event) {
     auto* progress = std::get_if<Progress>(&event);
     if (progress && !(style_.rewrite && style_.width < kWide)) {
       progress->outputs.insert(progress->outputs.end(), validation_.begin(), validation_.end());
@@ -73,7 +60,6 @@ class Course {
   const ConsoleStyle style_ = console_style(stderr);
   ConsoleSink console_{stderr, style_};
   NamedValues validation_;
-  std::optional<Progress> last_;  // of the last step, until it has been tested
   std::string lines_;
 };
 
@@ -151,15 +137,6 @@ Result<Handle<cft_rows>> native(const std::vector<Column>& columns, EncodedRows 
   return handle;
 }
 
-/// An error whose advice is of a solver, with that of fit's flags.
-Status in_flags(const Status& status) {
-  constexpr std::string_view kAdvice = "lower base_lr, or set clip_gradients in the solver";
-  std::string text = status.message();
-  const size_t place = text.find(kAdvice);
-  if (place == text.npos) return status;
-  return Status(status.code(), text.replace(place, kAdvice.size(), "lower --lr"));
-}
-
 /// Runs a trainer to its end, or until a signal: whether it was one.
 Result<bool> run(cft_trainer* trainer, cft_rows* rows, std::optional<SignalWatcher>* signals) {
   std::atomic<bool> stopped{false};
@@ -168,7 +145,7 @@ Result<bool> run(cft_trainer* trainer, cft_rows* rows, std::optional<SignalWatch
     stopped = true;
     cft_trainer_cancel(trainer);
   });
-  const Status end = in_flags(checked(cft_trainer_run(trainer, nullptr, rows)));
+  const Status end = checked(cft_trainer_run(trainer, nullptr, rows));
   signals->reset();
   if (stopped && end.code() == ErrorCode::kCancelled) return true;
   CFT_TRY(end);
@@ -220,7 +197,6 @@ Result<TrainedTable> train_table(const FitTask& task, const FitFlags& flags, Spl
   }
   CFT_ASSIGN(const auto own, native(task.columns, std::move(rows.train)));
   CFT_ASSIGN(trained.is_partial, run(made, own.get(), &signals));
-  course.end();
   CFT_TRY(take_results(made, &trained));
   trained.events = course.lines();
   return trained;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -23,6 +22,7 @@
 #include "core/train/plan_set.h"
 #include "core/train/posterior.h"
 #include "core/train/rows_feed.h"
+#include "core/train/solver_checks.h"
 #include "core/train/solver_log.h"
 
 namespace cafetiere {
@@ -314,10 +314,7 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
     CFT_TRY(of_rows->plan->run(
         pool_, {.seed = seed_, .sub_step = iter, .begins = !std::exchange(of_rows->begun, true)}));
     trained.loss = double(of_rows->plan->loss());
-    if (!std::isfinite(trained.loss)) {
-      return invalid_argument(
-          fmt::format("the loss became {} at iteration {}; lower base_lr", trained.loss, iter));
-    }
+    CFT_TRY(check_loss(trained.loss, iter));
     const UpdateStep step{.iter = iter, .rate = rate_at(policy, p, iter, &current_step, {})};
     CFT_TRY(sync->gradient(step, trained.loss, form->gradients_span(), form->weights_span()));
     CFT_TRY(sync->end_round(step, form->gradients_span(), form->weights_span()));

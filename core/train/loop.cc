@@ -107,6 +107,10 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
     status = one_round(loop);
   }
   if (status.ok()) status = finish(loop);
+  if (loop.last_progress) {
+    options_.events->progress(*loop.last_progress);
+    if (status.ok()) status = check_cancelled();
+  }
   options_.time.change(status.ok() ? Activity::kStoring : Activity::kStarting);
   place_thread_ = 0;
   if (!status.ok() && group) group->cancel();  // peers must not wait for a rank that has failed

@@ -49,7 +49,8 @@ struct Trainer::Loop {
   std::deque<double> recent_losses;
   double last_loss = 0;
   float last_rate = 0;
-  std::vector<float> weights_before;  ///< before the last update, for snapshot_diff
+  std::optional<Progress> last_progress;  ///< of the last iteration, until it has been tested
+  std::vector<float> weights_before;      ///< before the last update, for snapshot_diff
 
   Clock::time_point start, last_report;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;

@@ -235,10 +235,8 @@ Result<std::vector<float>> Replica::sum_posterior(std::span<const float> floats)
 Status Replica::check_losses(std::span<const double> losses, int iter) const {
   const auto bad = std::ranges::find_if_not(losses, [](double l) { return std::isfinite(l); });
   if (bad == losses.end()) return {};
-  return invalid_argument(
-      fmt::format("the loss of shard {} became {} at iteration {}; lower base_lr, or set "
-                  "clip_gradients in the solver",
-                  options_.shard, *bad, iter + (bad - losses.begin())));
+  return check_loss(*bad, iter + int(bad - losses.begin()),
+                    fmt::format(" of shard {}", options_.shard));
 }
 
 Result<ShardScores> Replica::test(std::span<const float> shared) {

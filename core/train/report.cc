@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "core/solver/clip.h"
 #include "core/train/loop.h"
+#include "core/train/solver_checks.h"
 
 namespace cafetiere {
 
@@ -76,11 +76,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   CFT_TRY(gather_shard_values(loop.is_synchronous() ? loop.group : nullptr, shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
     const double loss = shard_sum(all, shards, step);
-    if (!std::isfinite(loss)) {
-      return invalid_argument(fmt::format(
-          "the loss became {} at iteration {}; lower base_lr, or set clip_gradients in the solver",
-          loss, iter - steps + 1 + step));
-    }
+    CFT_TRY(check_loss(loss, iter - steps + 1 + step));
     loop.last_loss = loop.smoothed(loss, p.average_loss());
   }
   std::vector<double> outputs;
@@ -145,9 +141,10 @@ void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
   }
 }
 
-/// Rank 0 sends a progress event; for an output with several values, the first one.
-void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
-                            std::span<const double> outputs, RankTimes times) {
+/// Rank 0 sends a progress event, that of the last iteration when it has been tested; for an output
+/// with several values, the first one.
+void Trainer::send_progress(Loop& loop, int iter, double elapsed, std::span<const double> outputs,
+                            RankTimes times) {
   if (!options_.events || rank_of(loop.group) != 0) return;
   Progress event{
       .step = iter + 1,
@@ -164,7 +161,11 @@ void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
   for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
     if (out.count > 0) event.outputs.emplace_back(out.name, outputs[out.first]);
   }
-  options_.events->progress(event);
+  if (event.step < event.max_iter) {
+    options_.events->progress(event);
+  } else {
+    loop.last_progress = std::move(event);
+  }
 }
 
 }  // namespace cafetiere

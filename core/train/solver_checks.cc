@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/solver_checks.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "core/device/precision.h"
 #include "core/train/mean_precision.h"
 
@@ -13,6 +17,14 @@ Status check_solver(const caffe::SolverParameter& solver) {
   CFT_TRY(evaluates_detections(solver).status());
   CFT_TRY(precision_of(solver.precision()).status());
   return precision_form(solver).status();
+}
+
+Status check_loss(double loss, int iter, std::string_view whose) {
+  if (std::isfinite(loss)) return {};
+  return invalid_argument(fmt::format(
+      "the loss{} became {} at iteration {}: lower the learning rate (base_lr of a solver, --lr of "
+      "fit) or, in a solver, set clip_gradients",
+      whose, std::isnan(loss) ? "nan" : fmt::format("{}", loss), iter));
 }
 
 }  // namespace cafetiere

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every way to run a solver requires of its parameters.
+// What every way to run a solver requires of its parameters and losses.
 #pragma once
+
+#include <string_view>
 
 #include "core/base/status.h"
 #include "core/model/prototxt.h"
@@ -10,5 +12,9 @@ namespace cafetiere {
 /// An error naming the field if iter_size or average_loss is below 1, test_interval is negative, or
 /// a word (eval_type, ap_version, precision) is not known.
 Status check_solver(const caffe::SolverParameter& solver);
+
+/// An error if the loss of an iteration is not a finite number; `whose` is "", or such as
+/// " of shard 3".
+Status check_loss(double loss, int iter, std::string_view whose = "");
 
 }  // namespace cafetiere

@@ -153,7 +153,7 @@ class Trainer {
   Status report(Loop& loop, int iter, bool shown);
   void log_outputs(const Loop& loop, std::span<const double> values);
   Result<RankTimes> rank_times(const Loop& loop, double elapsed);
-  void send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs,
+  void send_progress(Loop& loop, int iter, double elapsed, std::span<const double> outputs,
                      RankTimes times);
   Status log_final_loss(Loop& loop);
   Result<std::shared_ptr<float>> allocate_shared_arena(int64_t floats);

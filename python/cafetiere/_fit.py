@@ -232,8 +232,7 @@ def _write_report(given, result, events, tests):
 
 
 def _in_flags(text):
-    """An error with the command's flags, where it has a solver's fields or arguments of fit()."""
-    text = text.replace("lower base_lr, or set clip_gradients in the solver", "lower --lr")
+    """An error with the command's flags, where it has arguments of fit()."""
     return text.replace("classes: learn numbers", "classes: give --learn numbers").replace(
         ": give validation a share", ": give --validation a share"
     )

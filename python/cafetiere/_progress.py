@@ -44,25 +44,17 @@ class Console:
         self._rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._interval = 0.1 if self._rewrites else 5.0
         self._shown, self._tested, self._line = -math.inf, {}, ""
-        self._last = None  # the progress at the last step, until it has been tested
 
     def __call__(self, event):
         """Shows an event, if it is time to."""
         if event["event"] == "test":
             self._tested = event["outputs"]
-            self._show_last()
         elif event["event"] == "log" and event["level"] != "info":
             self._print(f"{event['level']}: {event['text']}")
         elif event["event"] == "progress":
-            if event["step"] >= event["max_iter"]:
-                self._last = event  # its test comes next
-            elif event["seconds"] >= self._shown + self._interval:
+            is_last = event["step"] >= event["max_iter"]
+            if is_last or event["seconds"] >= self._shown + self._interval:
                 self._show(event)
-
-    def _show_last(self):
-        if self._last:
-            self._show(self._last)
-            self._last = None
 
     def _show(self, event):
         self._shown = event["seconds"]
@@ -86,7 +78,6 @@ class Console:
 
     def close(self):
         """Ends the line."""
-        self._show_last()
         if self._line:
             self._write("\n")
             self._line = ""

@@ -235,7 +235,7 @@ TEST(KeyedNets, WithMembers) {
 
 TEST(KeyedNets, ALossThatIsNoNumberIsAnError) {
   KeyedTable keyed(net_options(), "type: 'SGD' base_lr: 1e30 lr_policy: 'fixed' max_iter: 1");
-  EXPECT_THAT(keyed.error(key_rows(4, 50)), HasSubstr("lower base_lr"));
+  EXPECT_THAT(keyed.error(key_rows(4, 50)), HasSubstr("lower the learning rate (base_lr"));
 }
 
 TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {

@@ -100,7 +100,7 @@ def test_few_texts_in_a_column_of_numbers_are_told(tmp_path):
 def test_advice_names_flags(tmp_path):
     table = written(tmp_path / "t.csv", "x,y", [f"{i},{i * 1.5}" for i in range(60)])
     for error in refused(table, "--label", "y", "--lr", "1000000", "--layers", "64,64,64,64"):
-        assert "lower --lr" in error and "solver" not in error, error
+        assert "lower the learning rate (" in error and "--lr of fit" in error, error
     classes = written(tmp_path / "c.csv", "x,y", ["1,a", "2,b"])
     for error in refused(classes, "--label", "y", "--loss", "huber"):
         assert "give --learn numbers" in error

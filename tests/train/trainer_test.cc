@@ -2,6 +2,7 @@
 // A trainer that is broken off, tried again, or asked for what its net's outputs are.
 #include "core/train/trainer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -245,6 +246,28 @@ TEST(Trainer, AnOutputOfManyElementsIsReportedByItsMean) {
   EXPECT_THAT(results.trained, ElementsAre(Pair("loss", _), Pair("map", 1.5)));
   EXPECT_THAT(results.tested, ElementsAre(Pair("loss", _), Pair("map", 1.5)));
   EXPECT_LT(lines.size(), 200U);
+}
+
+// So that the last line of a console has the scores of the weights that it leaves.
+TEST(Trainer, TheLastProgressComesAfterTheLastTest) {
+  struct Order : EventSink {
+    std::vector<std::string> told;
+    void progress(const Progress& event) override {
+      told.push_back(fmt::format("progress {}", event.step));
+    }
+    void test(const TestResult& event) override {
+      told.push_back(fmt::format("test {}", event.step));
+    }
+  } order;
+  TrainerOptions options =
+      options_for("base_lr: 0.1 max_iter: 2 display: 1 test_interval: 1 test_iter: 1");
+  options.events = &order;
+  const auto trainer = make_trainer(std::move(options));
+  Numbers rows, tested;
+  const std::vector<TestFeed> tests{{{{"rows", &tested}}, 1, true}};
+  ASSERT_TRUE(trainer->run(nullptr, {{"rows", &rows}}, tests).ok());
+  EXPECT_THAT(order.told,
+              testing::ElementsAre("test 0", "progress 1", "test 1", "test 2", "progress 2"));
 }
 
 // The plans of tails lie in the memory of the full one, also when a tail comes first.
