@@ -34,7 +34,7 @@ class ImageNetLoader(bucket: String) extends java.io.Serializable {
 private[loaders] object ImageNetLoader {
   /** The files in tars and their classes. */
   def files(sc: SparkContext, tars: String, labels: String, parts: Option[Int]): RDD[(Array[Byte], Int)] = {
-    val session = SparkSession.builder().config(sc.getConf).getOrCreate()
+    val session = SparkSession.builder().getOrCreate()
     val table: DataFrame = session.read.format("tar").option("labels", labels).load(tars)
     val all = table.select("data", "label").rdd.map(row => (row.getAs[Array[Byte]](0), row.getInt(1)))
     parts.fold(all)(all.coalesce(_))

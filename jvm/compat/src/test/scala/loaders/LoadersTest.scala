@@ -79,9 +79,10 @@ class LoadersTest {
     tar("train.001.tar", "n2/c.png" -> Png.of(0x070809), "n2/d.png" -> "no image".getBytes)
     tar("val.000.tar", "e.png" -> Png.of(0))
     write("train.txt", "n1/a.png 1\nb.png 1\nn2/c.png 2\nn2/d.png 2\n".getBytes)
-    val spark = SparkSession.builder().master("local[1]").getOrCreate()
+    val spark = SparkSession.builder().master("local[1]").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     try {
       val sc = spark.sparkContext
+      spark.conf.set("spark.sql.shuffle.partitions", "2")
       val bucket = folder.toUri.toString.stripSuffix("/")
       val images = new ImageNetLoader(bucket)(sc, "train.00", "train.txt", 2, 3)
       assertEquals(2, images.getNumPartitions)
@@ -94,6 +95,7 @@ class LoadersTest {
       assertEquals(1, files.getNumPartitions)
       assertEquals(Seq(1, 1, 2, 2), files.map(_._2).collect().toSeq)
       assertArrayEquals(Png.of(0x010203), files.first()._1)
+      assertEquals("2", spark.conf.get("spark.sql.shuffle.partitions"), "the session keeps its settings")
     } finally spark.stop()
   }
 }

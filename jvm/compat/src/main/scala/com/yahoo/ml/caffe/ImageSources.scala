@@ -46,7 +46,7 @@ class ImageDataFrame(conf: Config, layerId: Int, isTrain: Boolean)
 
 private[caffe] object ImageTable {
   def session(sc: SparkContext): SparkSession =
-    SparkSession.builder().config(sc.getConf).getOrCreate()
+    SparkSession.builder().getOrCreate()
 
   /** A table's images; `isEncoded`: whether they are files where no column says so. */
   def elements(

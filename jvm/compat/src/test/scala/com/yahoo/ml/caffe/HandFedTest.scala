@@ -20,7 +20,7 @@ class HandFedTest {
 
   @BeforeAll def start(@TempDir made: Path): Unit = {
     folder = made
-    spark = SparkSession.builder().master("local[1]").getOrCreate()
+    spark = SparkSession.builder().master("local[1]").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     Pictures.draw(folder, Count)
     write("labels.txt", (0 until Count).map(i => s"${Pictures.file(i)} ${i % 3}\n").mkString)
     write("ids.txt", (0 until Count).map(i => s"${Pictures.file(i)} ${i % 3} id$i\n").mkString)
@@ -56,7 +56,9 @@ class HandFedTest {
     val source = new SeqImageDataSource(conf, conf.train_data_layer_id, true)
     assertTrue(source.init())
     source.resetQueue()
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
     val rows = source.makeRDD(sc).persist()
+    assertEquals("2", spark.conf.get("spark.sql.shuffle.partitions"), "the session keeps its settings")
     assertEquals((0 until Count).map(Pictures.file).toSet, rows.map(_._1).collect().toSet)
 
     val net = new CaffeNet(conf.protoFile, "", "", 1, 1, 0, true, CaffeNet.NONE, -1, 0)
