@@ -101,11 +101,13 @@ std::vector<std::string> normalise_arguments(const std::vector<std::string>& arg
   return result;
 }
 
-std::vector<std::string> help_arguments(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments.front() != "help" || arguments.size() > 2) return arguments;
-  arguments.erase(arguments.begin());
-  arguments.emplace_back("--help");
-  return arguments;
+std::vector<std::string> help_arguments(std::vector<std::string> arguments,
+                                        const std::vector<std::string>& commands) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  if (arguments.size() == 1) return {"--help"};
+  const std::string& asked = arguments[1];
+  if (std::ranges::find(commands, asked) == commands.end()) return {asked};
+  return {asked, "--help"};
 }
 
 }  // namespace cafetiere

@@ -21,7 +21,8 @@ void export_log_flags(std::vector<std::string>* arguments);
 std::vector<std::string> normalise_arguments(const std::vector<std::string>& arguments,
                                              const std::vector<std::string>& commands);
 
-/// `help` and `help COMMAND` as --help and COMMAND --help.
-std::vector<std::string> help_arguments(std::vector<std::string> arguments);
+/// `help` and `help COMMAND` as --help and COMMAND --help; of a word that is no command, the word.
+std::vector<std::string> help_arguments(std::vector<std::string> arguments,
+                                        const std::vector<std::string>& commands);
 
 }  // namespace cafetiere

@@ -44,9 +44,12 @@ Result<Subject> read_subject(const ExplainFlags& flags) {
   if (!flags.precision.empty()) subject.solver.param.set_precision(flags.precision);
   if (!flags.net.empty()) {
     auto net = read_net(flags.net);
-    if (!net.ok() && read_solver(flags.net).ok()) {
-      return invalid_argument(
-          fmt::format("{} is a solver, not a net: use --solver {}", flags.net, flags.net));
+    if (!net.ok()) {
+      const auto solver = read_solver(flags.net);  // which is empty where a pipe has been read
+      if (solver.ok() && solver->param.ByteSizeLong() > 0) {
+        return invalid_argument(
+            fmt::format("{} is a solver, not a net: use --solver {}", flags.net, flags.net));
+      }
     }
     CFT_ASSIGN(subject.net, std::move(net));
   }

@@ -28,7 +28,7 @@ struct Feature {
   int64_t images = 0;
 };
 
-Result<std::vector<Feature>> create_features(const FeatureFlags& flags, const Graph& graph) {
+Status check_names(const FeatureFlags& flags, const Graph& graph) {
   const std::vector<std::string> blobs = split_list(flags.blobs), dbs = split_list(flags.dbs);
   if (blobs.size() != dbs.size() || blobs.empty()) {
     return invalid_argument(
@@ -40,6 +40,11 @@ Result<std::vector<Feature>> create_features(const FeatureFlags& flags, const Gr
     return not_found(
         fmt::format("Unknown feature blob name {} in the network {}", blob, flags.model));
   }
+  return {};
+}
+
+Result<std::vector<Feature>> create_features(const FeatureFlags& flags) {
+  const std::vector<std::string> blobs = split_list(flags.blobs), dbs = split_list(flags.dbs);
   CFT_ASSIGN(const DbBackend backend, parse_db_backend(flags.backend));
   std::vector<Feature> features;
   for (size_t i = 0; i < blobs.size(); ++i) {
@@ -109,9 +114,14 @@ Status extract_features(const FeatureFlags& flags) {
   state.set_phase(caffe::TEST);
   CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.model, state, log));
   CFT_TRY(refuse_unfed(net->feeds, flags.model));
-  CFT_TRY(net->load_weights(flags.weights, log));
-  CFT_ASSIGN(std::vector<Feature> features, create_features(flags, net->graph));
-  CFT_ASSIGN(const std::unique_ptr<Plan> plan, net->compile({.outputs = split_list(flags.blobs)}));
+  CFT_TRY(check_names(flags, net->graph));
+  const std::vector<std::string> blobs = split_list(flags.blobs);
+  std::vector<int> asked(blobs.size());
+  std::ranges::transform(blobs, asked.begin(),
+                         [&](const auto& blob) { return net->graph.find_blob(blob); });
+  CFT_TRY(net->load_weights(flags.weights, asked, log));
+  CFT_ASSIGN(std::vector<Feature> features, create_features(flags));
+  CFT_ASSIGN(const std::unique_ptr<Plan> plan, net->compile({.outputs = blobs}));
   log.error("Extracting Features");
   CFT_TRY(run_batches(flags, *net, *plan, features, log));
   log.error("Successfully extracted the features!");

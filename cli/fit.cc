@@ -58,11 +58,21 @@ Status write_report(const FitFlags& flags, const TrainedTable& trained,
 }
 
 /// What is wrong with the table to test on is to be said before the training.
-Result<Asked> asked_of(const FitFlags& flags, const std::vector<Column>& features) {
+Result<Asked> asked_of(const FitFlags& flags, const std::vector<Column>& features, bool classes) {
   CFT_ASSIGN(CsvTable table, read_csv_table(flags.test));
   CFT_ASSIGN(EncodedRows rows, encode_rows(table, features));
   CFT_TRY(table.find(flags.label).status());
+  if (!classes) CFT_TRY(check_numbers(table, flags.label));
   return Asked{std::move(table), std::move(rows)};
+}
+
+/// Gives numbers that name classes, and are read as texts, one form each.
+/// `label` is a column.
+void name_classes(const FitTask& task, const std::string& label, CsvTable* table) {
+  CsvTable::Cells& cells = table->cells[*table->find(label)];
+  const bool are_texts = task.columns[task.features].type == ColumnType::kString;
+  if (!task.classes || !are_texts || found_type(cells) != ColumnType::kF64) return;
+  for (std::string& cell : cells) cell = class_text(cell);
 }
 
 /// Prints at once how well tables are predicted, the one learned from first: what is said of each.
@@ -89,6 +99,7 @@ Status fit(FitFlags flags) {
   CFT_ASSIGN(flags.out, output_folder(flags.table, flags.out));
   CFT_ASSIGN(CsvTable table, read_csv_table(flags.table));
   CFT_ASSIGN(FitTask task, fit_task(table, flags));
+  name_classes(task, flags.label, &table);
   CFT_ASSIGN(SplitRows rows, split_rows(table, task, flags));
   task.patience = patience_of(flags, rows);
   const std::vector<size_t> held_out = rows.held_out_places;
@@ -96,7 +107,7 @@ Status fit(FitFlags flags) {
                                      task.columns.begin() + long(task.features));
   std::vector<Asked> asked;
   if (!flags.test.empty()) {
-    CFT_ASSIGN(Asked test, asked_of(flags, features));
+    CFT_ASSIGN(Asked test, asked_of(flags, features, task.classes));
     asked.push_back(std::move(test));
   }
   std::error_code failed;

@@ -96,7 +96,7 @@ Status check_parts(const SplitRows& split, double validation) {
   if (validation > 0 && split.held_out.count == 0) {
     return invalid_argument(
         fmt::format("validation {} holds back none of {} rows, as too few differ or have a class "
-                    "that others have; give a larger share, or more rows",
+                    "that others have; give another share, or more rows",
                     validation, split.train.count));
   }
   return {};

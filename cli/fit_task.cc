@@ -121,6 +121,22 @@ Status check_target(const CsvTable& table, const std::string& name) {
       table.path, name, gaps, cells.size(), std::ranges::find(cells, "") - cells.begin() + 1));
 }
 
+}  // namespace
+
+Status check_numbers(const CsvTable& table, const std::string& label) {
+  CFT_ASSIGN(const size_t place, table.find(label));
+  const CsvTable::Cells& cells = table.cells[place];
+  const auto is_odd = [](const std::string& cell) { return !cell.empty() && !number_of(cell); };
+  const auto odd = std::ranges::find_if(cells, is_odd);
+  if (odd == cells.end()) return {};
+  return invalid_argument(fmt::format(
+      "{}: column \"{}\" has \"{}\" in row {} below the header, which is no number, as which it is "
+      "learned; correct it, or give --learn classes",
+      table.path, label, *odd, odd - cells.begin() + 1));
+}
+
+namespace {
+
 /// Classes are learned from two on.
 Status check_classes(const CsvTable& table, const std::string& label) {
   CFT_ASSIGN(const size_t place, table.find(label));
@@ -153,7 +169,7 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   }
   CFT_TRY(check_target(table, flags.label));
   if (!flags.weight.empty()) CFT_TRY(check_target(table, flags.weight));
-  if (task.classes) CFT_TRY(check_classes(table, flags.label));
+  CFT_TRY(task.classes ? check_classes(table, flags.label) : check_numbers(table, flags.label));
   names.push_back(flags.label);
   if (!flags.weight.empty()) names.push_back(flags.weight);
   for (const std::string& name : names) {

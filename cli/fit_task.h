@@ -40,4 +40,7 @@ struct FitTask {
 /// together.
 Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags);
 
+/// An error for the first cell of a label, if there is one, that is no number.
+Status check_numbers(const CsvTable& table, const std::string& label);
+
 }  // namespace cafetiere

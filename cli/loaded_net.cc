@@ -54,10 +54,15 @@ Status LoadedNet::fill_parameters() {
   return init_params(graph, random, weights);
 }
 
-Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
+Status LoadedNet::load_weights(const std::string& file, std::span<const int> asked,
+                               const Logger& log) {
   CFT_ASSIGN(const StoredWeights from, StoredWeights::open(file));
   CFT_TRY(fill_parameters());
-  return begin_with_weights(graph, from, weights, log).with_context(file);
+  CFT_TRY(begin_with_weights(graph, from, weights, log).with_context(file));
+  if (const Status lacks = check_complete(graph, from.net(), asked); !lacks.ok()) {
+    log.warning("{}: {}; here its fillers' values are used", file, lacks.message());
+  }
+  return {};
 }
 
 Result<PlanOutline> LoadedNet::outline(const PlanOptions& options) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ struct LoadedNet {
 
   /// Plans from now on store products and activations in "float32", "bf16" or "auto", as SolverParameter.
   Status use_precision(const std::string& precision);
-  /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
-  Status load_weights(const std::string& path, const Logger& log);
+  /// Replaces parameters by those of a weights file; layers that the net does not have are logged, and one
+  /// without weights on which the asked blobs depend.
+  Status load_weights(const std::string& path, std::span<const int> asked, const Logger& log);
 
   /// What a plan would do and take; costs neither.
   Result<PlanOutline> outline(const PlanOptions& options) const;

@@ -104,7 +104,8 @@ int run_program(const std::vector<std::string>& given) {
   Result<std::vector<std::string>> read = read_flag_files(given);
   if (!read.ok()) return wrong_usage(read.status().message(), "");
   export_log_flags(&*read);
-  const std::vector<std::string> arguments = help_arguments(normalise_arguments(*read, names));
+  const std::vector<std::string> arguments =
+      help_arguments(normalise_arguments(*read, names), names);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& success) {  // help and version

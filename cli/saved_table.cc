@@ -21,8 +21,7 @@ constexpr int64_t kMostText = 1 << 30;
 
 Result<json> read_json(const std::string& path) {
   const std::string form = fs::path(path).extension().string();
-  if (form == ".gz" || form == ".deflate" || form == ".lz4" || form == ".snappy" ||
-      form == ".bz2") {
+  if (!form.empty() && form != ".txt" && form != ".json") {
     return invalid_argument(
         fmt::format("{} is compressed as {}: read it in Spark, and save the model again with "
                     "mapreduce.output.fileoutputformat.compress=false",
@@ -94,7 +93,12 @@ Status take_net(const std::string& text, const json& types, SavedTable* model) {
 
 Result<std::vector<double>> numbers(const json& told, const char* name, const fs::path& folder) {
   std::vector<double> numbers;
-  for (const json& number : told.value(name, json())) {
+  const json list = told.value(name, json());
+  if (!list.is_array() && !list.is_null()) {
+    return invalid_argument(fmt::format("the model in {} has {} as its {}, which is no list",
+                                        folder.string(), list.dump(), name));
+  }
+  for (const json& number : list) {
     if (!number.is_number()) {
       return invalid_argument(fmt::format("the model in {} has {} among its {}, which is no number",
                                           folder.string(), number.dump(), name));
@@ -102,6 +106,16 @@ Result<std::vector<double>> numbers(const json& told, const char* name, const fs
     numbers.push_back(number.get<double>());
   }
   return numbers;
+}
+
+/// How the columns of a model are read, by name, as its table.json says.
+Result<json> read_types(const json& told, const fs::path& folder) {
+  json types = told.value("types", json());
+  const auto is_text = [](const json& type) { return type.is_string(); };
+  if (types.is_object() && std::ranges::all_of(types, is_text)) return types;
+  return invalid_argument(
+      fmt::format("{} has no \"types\" of the model's columns: save the model again",
+                  (folder / "table.json").string()));
 }
 
 /// The params that a model was saved with: those that were set, and the defaults of the others.
@@ -146,8 +160,8 @@ Result<SavedTable> read_saved_table(const std::string& path) {
   CFT_ASSIGN(const std::string net, read_file((folder / "net.prototxt").string(), kMostText));
   SavedTable model;
   model.weights = (folder / "model.caffemodel").string();
-  const json types = told.value("types", json::object());
-  if (types.is_object()) CFT_TRY(take_net(net, types, &model));
+  CFT_ASSIGN(const json types, read_types(told, folder));
+  CFT_TRY(take_net(net, types, &model));
   CFT_ASSIGN(model.quantiles, numbers(told, "quantiles", folder));
   CFT_ASSIGN(model.thresholds, numbers(told, "thresholds", folder));
   return model;

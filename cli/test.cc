@@ -50,7 +50,7 @@ Status test(const TestFlags& flags) {
   flags.state.apply(&state);
   CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.model, state, log));
   CFT_TRY(refuse_unfed(net->feeds, flags.model));
-  CFT_TRY(net->load_weights(flags.weights, log));
+  CFT_TRY(net->load_weights(flags.weights, net->graph.outputs(), log));
   CFT_ASSIGN(const std::unique_ptr<Plan> plan, net->compile({.outputs = {}}));
 
   log.info("Running for {} iterations.", flags.iterations);

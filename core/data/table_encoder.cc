@@ -246,13 +246,23 @@ Status TableEncoder::encode_numbers(const Binding& binding, const Cell& cell, fl
   return {};
 }
 
+/// The place of a value, or -1. 1.0 is 1 where only that was learned: as such pandas writes whole
+/// numbers of a column with gaps.
+int TableEncoder::place_of(const Places& values, std::string_view text) {
+  auto found = values.find(text);
+  if (found == values.end() && text.ends_with(".0")) {
+    found = values.find(text.substr(0, text.size() - 2));
+  }
+  return found == values.end() ? -1 : found->second;
+}
+
 Status TableEncoder::encode_values(const Binding& binding, const Cell& cell, float* out) const {
   std::fill_n(out, binding.size, 0.f);
   int64_t taken = 0;
   return each_value(cell, [&](std::string_view value) -> Status {
     if (taken == binding.size) return {};
-    const auto found = binding.values->find(value);
-    out[taken++] = found != binding.values->end() ? float(found->second) : 1.f;
+    const int place = place_of(*binding.values, value);
+    out[taken++] = place < 0 ? 1.F : float(place);
     return {};
   });
 }
@@ -262,8 +272,8 @@ Status TableEncoder::encode_value(const Binding& binding, const Cell& cell, floa
   int place = 0;  // missing
   const bool is_class = binding.column.kind() == TableColumn::CLASS;
   if (!is_missing(cell)) {
-    const auto found = binding.values->find(category_of(cell, room));
-    place = found != binding.values->end() ? found->second : is_class ? -1 : 1;
+    place = place_of(*binding.values, category_of(cell, room));
+    if (place < 0 && !is_class) place = 1;
   } else if (is_class) {
     place = -1;
   }

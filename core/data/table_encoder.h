@@ -53,6 +53,7 @@ class TableEncoder {
     bool of_flags;  ///< a WEIGHT with values for each label of FLAGS
   };
 
+  static int place_of(const Places& values, std::string_view text);
   Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
   /// The indices of a cell's first values, padded with 0.

@@ -16,7 +16,7 @@ namespace {
 
 Status no_row(const std::string& layer, float index, int64_t position, int64_t rows) {
   return invalid_argument(
-      fmt::format("layer '{}': index {:g} at position {} of the batch is none of {} rows, 0 to {}; "
+      fmt::format("layer '{}': index {} at position {} of the batch is none of {} rows, 0 to {}; "
                   "correct the indices",
                   layer, index, position, rows, rows - 1));
 }

@@ -14,6 +14,8 @@
 namespace cafetiere {
 namespace {
 
+constexpr uintmax_t kLongestObject = 16 << 20;
+
 /// Where the last line begins, in bytes: after the last line end.
 uintmax_t last_line(std::ifstream& file, uintmax_t size) {
   std::array<char, 4096> block;
@@ -39,7 +41,8 @@ void end_last_line(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const uintmax_t begin = last_line(file, size);
   if (!file || begin == size) return;
-  std::string line(size_t(size - begin), '\0');
+  // Longer than any event: not read into memory.
+  std::string line(size - begin <= kLongestObject ? size_t(size - begin) : 0, '\0');
   file.seekg(std::streamoff(begin));
   if (!file.read(line.data(), std::streamsize(line.size()))) return;
   if (line.starts_with('{') && !nlohmann::json::accept(line)) {

@@ -54,7 +54,7 @@ Status EagerNode::forward(const Node& node, const Graph& graph, Device& device, 
   *context_ = context;
   context_->error = error_.get();
   for (const Kernel& kernel : forward_) pool.run(kernel.blocks, kernel.run);
-  return error_->take().with_context(node.where);
+  return error_->take();  // it names the layer
 }
 
 Status EagerNode::backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
@@ -66,7 +66,7 @@ Status EagerNode::backward(const Node& node, const Graph& graph, Device& device,
   CFT_TRY(prepare(node, graph, device, blobs));
   CFT_TRY(backward_status_);
   for (const Kernel& kernel : backward_) pool.run(kernel.blocks, kernel.run);
-  return error_->take().with_context(node.where);
+  return error_->take();  // it names the layer
 }
 
 }  // namespace cafetiere

@@ -479,7 +479,8 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
  *   "precision": the format of products and activations, "float32" (the default), "bf16", or "auto":
  *   bf16 if the processor has AMX (since API version 4)}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
- * losses and scores are left out unless an output needs them. */
+ * losses and scores are left out unless an output needs them. A layer that an output depends on and
+ * whose weights are not there is an error. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                                  cft_predictor** out);
 /* Since API version 3. Another predictor, for another thread, with the options and the weights of

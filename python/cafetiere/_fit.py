@@ -199,11 +199,25 @@ def _check_targets(given, columns):
                 f"first in row {gaps[0] + 1} below the header; fill these cells, or take the rows "
                 "out"
             )
-    if len({*map(str, label)}) == 1 and is_class(given, label):
+    if not is_class(given, label):
+        _check_numbers(given.table, given.label, label)
+    elif len({*map(str, label)}) == 1:
         raise ValueError(
             f'{given.table}: column "{given.label}" is "{label[0]}" in each row, so there is '
             "nothing to learn; name another column by --label, or add rows of another class"
         )
+
+
+def _check_numbers(path, name, cells):
+    """An error for the first cell of a label, if there is one, that is no number."""
+    if tables.type_of(cells) in ("f64", "texts"):  # several labels in a cell
+        return
+    for row, cell in enumerate(cells):
+        if not is_empty(cell) and tables.type_of([cell]) != "f64":
+            raise ValueError(
+                f'{path}: column "{name}" has "{cell}" in row {row + 1} below the header, which is '
+                "no number, as which it is learned; correct it, or give --learn classes"
+            )
 
 
 def _read_test(given, columns, features):
@@ -212,6 +226,8 @@ def _read_test(given, columns, features):
         return {}
     table = tables.read(given.test)
     check_columns([given.label], table)
+    if not is_class(given, columns[given.label]):
+        _check_numbers(given.test, given.label, table[given.label])
     tables.rows_of(table, types_of(columns, features, given.categorical))
     return {given.test: table}
 

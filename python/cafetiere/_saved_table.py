@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of tables in folders, as TableModel.save() or Spark writes them."""
 
+import bz2
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import zlib
 
 from cafetiere._cells import TYPES
 
-_DECOMPRESS = {".gz": gzip.decompress, ".deflate": zlib.decompress}
+_DECOMPRESS = {".gz": gzip.decompress, ".deflate": zlib.decompress, ".bz2": bz2.decompress}
 
 
 def read(folder):
@@ -28,8 +29,8 @@ def read(folder):
     return {
         "net": (folder / "net.prototxt").read_text(encoding="utf-8"),
         "weights": (folder / "model.caffemodel").read_bytes(),
-        "types": told["types"],
-        "label": told["label"],
+        "types": _types(told, folder),
+        "label": told.get("label", ""),
         "quantiles": _numbers(told, "quantiles", folder),
         "thresholds": _numbers(told, "thresholds", folder),
     }
@@ -42,7 +43,7 @@ def _text(file):
     if file.suffix not in _DECOMPRESS:
         raise ValueError(
             f"{file} is compressed as {file.suffix}, and Python without Spark reads "
-            f"{' and '.join(_DECOMPRESS)}: save the model again with "
+            f"{', '.join(_DECOMPRESS)}: save the model again with "
             "mapreduce.output.fileoutputformat.compress=false"
         )
     return _DECOMPRESS[file.suffix](file.read_bytes()).decode()
@@ -54,6 +55,8 @@ def _json(path):
         told = json.loads(_text(path))
     except (json.JSONDecodeError, UnicodeDecodeError):
         told = None
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
     if not isinstance(told, dict):
         raise ValueError(f"{path} is no JSON object")
     return told
@@ -61,7 +64,13 @@ def _json(path):
 
 def _numbers(told, name, folder):
     """Those of a list that may be missing."""
-    numbers = told.get(name) or ()
+    numbers = told.get(name, None)
+    if numbers is None:
+        return ()
+    if not isinstance(numbers, list):
+        raise ValueError(
+            f"the model in {folder} has {json.dumps(numbers)} as its {name}, which is no list"
+        )
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise ValueError(
@@ -71,9 +80,22 @@ def _numbers(told, name, folder):
     return numbers
 
 
+def _types(told, folder):
+    """How the columns of a model are read, by name, as its table.json says."""
+    types = told.get("types")
+    if isinstance(types, dict) and all(isinstance(kind, str) for kind in types.values()):
+        return types
+    raise ValueError(
+        f'{folder / "table.json"} has no "types" of the model\'s columns: save the model again'
+    )
+
+
 def _params(folder):
     """The params that Spark saved: those that were set, and the defaults of the others."""
-    told = _json(next((folder / "metadata").glob("part-*")))
+    file = next((folder / "metadata").glob("part-*"), None)
+    if file is None:
+        raise FileNotFoundError(f"there is no model of a table in {folder}")
+    told = _json(file)
     return {**told.get("defaultParamMap", {}), **told.get("paramMap", {})}
 
 
@@ -83,8 +105,10 @@ def _read_of_spark(folder):
 
     from cafetiere.proto import caffe_pb2
 
-    params = _params(folder)
-    net = text_format.Parse(_params(folder / "net")["net"], caffe_pb2.NetParameter())
+    params, text = _params(folder), _params(folder / "net").get("net")
+    if not isinstance(text, str):
+        raise ValueError(f"the model in {folder} names no net")
+    net = text_format.Parse(text, caffe_pb2.NetParameter())
     net.ClearField("state")  # predict() gives its own
     types, labels = {}, []
     for layer in net.layer:

@@ -7,7 +7,7 @@ import hashlib
 _SHARE, _PATIENCE = 0.1, 10
 FEWEST_TO_HOLD_BACK, _FEWEST_TO_STOP = 100, 1500
 _NONE = (
-    "none of {} rows, as too few differ or have a class that others have; give a larger share, or "
+    "none of {} rows, as too few differ or have a class that others have; give another share, or "
     "more rows"
 )
 

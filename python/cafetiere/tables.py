@@ -14,6 +14,7 @@ from cafetiere._cells import (
     class_name,
     encoded,
     is_class,
+    is_gap,
     read,
     rows_apart,
     rows_of,
@@ -54,6 +55,11 @@ def _created(function, destroy, *arguments):
     made = ctypes.c_void_p()
     call(function, *arguments, ctypes.byref(made))
     return Handle(made, destroy)
+
+
+def _named(cells):
+    """Numbers that name classes, and are read as texts, in one form each."""
+    return [cell if is_gap(cell) else class_name(cell) for cell in cells]
 
 
 def _native(schema, rows):
@@ -316,6 +322,10 @@ def fit(
         )
     if not named and (loss == "quantile") != bool(quantiles):
         raise ValueError("loss quantile and quantiles, such as 0.1,0.5,0.9, need each other")
+    if not named and types[label] not in ("f64", "flags"):
+        raise ValueError(f"the cells of label {label!r} are no numbers: learn classes")
+    if named and types[label] == "string" and type_of(columns[label]) == "f64":
+        columns = {**columns, label: _named(columns[label])}
     if weight is not None:
         kinds[weight] = "WEIGHT"
     every = rows_apart(columns, types)

@@ -267,6 +267,18 @@ TEST(TableEncoder, NumbersOfAllTypesNameTheSameCategory) {
   EXPECT_THAT(*encode({age}, {.id = 1, .age = kNan}), ElementsAre(0));
 }
 
+// pandas writes whole numbers of a column with gaps as 1.0.
+TEST(TableEncoder, AWholeNumberWrittenAsAFloatIsTheCategory) {
+  const auto of = [&](const std::string& values, const std::string& text) {
+    return encode({column("name: 'city' kind: CATEGORY " + values)}, {.id = 1, .city = text})
+        ->front();
+  };
+  EXPECT_EQ(of("value: '1' value: '20'", "20.0"), 3);
+  EXPECT_EQ(of("value: '1' value: '1.0'", "1.0"), 3);
+  EXPECT_EQ(of("value: '1'", "01"), 1);
+  EXPECT_EQ(of("value: '1'", ".0"), 1);
+}
+
 TEST(TableEncoder, AGapAmongNumbersReadsAsTheMean) {
   const TableColumn pixels =
       column("name: 'pixels' size: 2 mean: 1 mean: 2 scale: 1 scale: 2 missing_flag: true");

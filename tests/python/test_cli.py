@@ -328,6 +328,17 @@ def test_training_learns_and_test_agrees_with_it(trained):
     assert f"] loss = {loss} (* 1 = {loss} loss)\n" in scored
 
 
+def test_a_layer_without_weights_is_told(trained):
+    folder, _ = trained
+    text = (folder / "net.prototxt").read_text()
+    named = re.search(r'name: "(\w+)" type: "InnerProduct"', text)[1]
+    (folder / "renamed.prototxt").write_text(text.replace(f'name: "{named}"', 'name: "other"'))
+    flags = ("-weights", "bars_iter_20.caffemodel", "-iterations", 1)
+    told = run("test", "-model", "renamed.prototxt", *flags, cwd=folder)
+    assert "there are no weights for layer 'other'" in told and "fillers' values are used" in told
+    assert "no weights" not in run("test", "-model", "net.prototxt", *flags, cwd=folder)
+
+
 def test_weights_start_a_new_run(trained, tmp_path):
     folder, _ = trained
     prefix = tmp_path / "tuned"
@@ -597,6 +608,7 @@ def test_help_version_and_device_query(tmp_path):
     assert run("--version", "train", cwd=tmp_path) == run("--version", cwd=tmp_path)
     assert run("help", cwd=tmp_path) == run("--help", cwd=tmp_path)
     assert run("help", "fit", cwd=tmp_path) == run("fit", "--help", cwd=tmp_path)
+    assert "Unknown action: fti; " in run("help", "fti", cwd=tmp_path, code=2)
     query = run("device_query", cwd=tmp_path)
     assert f"Cores:            {_cores.available()}\n" in query
     assert "GPUs:             not supported yet" in query

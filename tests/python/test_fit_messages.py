@@ -108,6 +108,28 @@ def test_advice_names_flags(tmp_path):
         assert "give --validation a share" in error
 
 
+def test_a_label_that_is_no_number_is_refused_before_the_training(tmp_path):
+    days = written(tmp_path / "d.csv", "x,y", [f"{i},2024-01-0{i % 3 + 1}" for i in range(20)])
+    for error in refused(days, "--label", "y", "--learn", "numbers"):
+        assert 'd.csv: column "y" has "2024-01-01" in row 1 below the header, which is no' in error
+    sums = written(tmp_path / "n.csv", "x,y", [f"{i},{i}.5" for i in range(20)])
+    truths = written(tmp_path / "b.csv", "x,y", ["1,2.5", "2,true"])
+    for error in refused(sums, "--label", "y", "--test", truths):
+        assert 'b.csv: column "y" has "true" in row 2 below the header, which is no' in error
+        assert "step" not in error
+    with pytest.raises(ValueError, match="the cells of label 'y' are no numbers: learn classes"):
+        tables.fit({"x": [1, 2], "y": ["2024-01-01", "2024-01-02"]}, "y", classes=False)
+
+
+def test_large_numbers_beside_small_ones_name_classes(tmp_path):
+    rows = [f"{i},{value}" for i, value in enumerate(["1e20", "1", "1.0"] * 40)]
+    table = written(tmp_path / "t.csv", "x,y", rows)
+    assert "learning y (2 classes)" in both(tmp_path, table, "--label", "y", "--epochs", "1")
+    columns = {"x": [*range(40)], "y": [2**60, 1.0, 1, "1.00"] * 10}
+    model, _ = tables.fit(columns, "y", epochs=1)
+    assert re.findall(r'value: "(.*)"', model.net) == ["1", str(2**60)]
+
+
 def test_a_table_without_a_column_is_told_what_it_has(tmp_path):
     model, _ = tables.fit({"x": ["1", "2"] * 20, "y": ["a", "b"] * 20}, "y", epochs=1)
     model.save(tmp_path / "model")
@@ -122,6 +144,9 @@ def test_a_table_without_a_column_is_told_what_it_has(tmp_path):
         ("{", "table.json is no JSON object"),
         ({"thresholds": ["a", 0.5]}, 'has "a" among its thresholds, which is no number'),
         ({"quantiles": [True]}, "has true among its quantiles, which is no number"),
+        ({"quantiles": 5}, "has 5 as its quantiles, which is no list"),
+        ({"types": None}, 'table.json has no "types" of the model\'s columns'),
+        ({"types": {"x": 1}}, 'table.json has no "types" of the model\'s columns'),
         ({"thresholds": None, "quantiles": None}, None),
     ],
 )

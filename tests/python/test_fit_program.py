@@ -145,7 +145,7 @@ def test_both_find_the_same_types(end, tmp_path):
         ("x,y\n1,a\n2,b\n", "--label y --loss huber", "learned as classes: give --learn numbers"),
         ("x,y\n1,1.5\n2,2\n", "--label y --loss quantile", "need each other"),
         ("x,y\n1,1.5\n2,2\n", "--label y --quantiles 0.5", "need each other"),
-        ("x,y\n1,a\n2,b\n", "--label y --learn numbers", '"y" .* cannot be read as numbers'),
+        ("x,y\n1,a\n2,b\n", "--label y --learn numbers", '"y" has "a" in row 1 below the header'),
         ("x,y\n1,a\n2,a\n", "--label y", 't.csv: column "y" is "a" in each row, so .* --label'),
         ("x,y\n1,a\n2,\n3,\n", "--label y", '"y" is empty in 2 of 3 rows, first in row 2 below'),
         ("x,y\n,a\n2,b\n", "--label y --weight x", "no column to learn from"),

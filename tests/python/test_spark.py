@@ -3,8 +3,10 @@
 
 import dataclasses
 import functools
+import gc
 import hashlib
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from blobs import NET, ROWS, points, solver
@@ -12,6 +14,7 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
 from cafetiere.spark import CaffeEstimator, CaffeModel, progress
+from cafetiere.spark.ml import CaffeClassifier
 from cafetiere.spark.params import TABLE, defaults
 
 SOLVER = solver(60)
@@ -193,3 +196,36 @@ def test_a_value_that_cannot_be_is_refused_when_it_is_set(spark):
     with pytest.raises(Exception, match='syncMode is "averge".*did you mean "average"'):
         estimator.setSyncMode("averge")
     assert estimator.getSyncMode() == "average"
+
+
+def test_extra_params_stay_with_the_copy(table, model):
+    estimator = make_estimator()
+    steps = [
+        fitted.summary.steps
+        for fitted in (
+            estimator.fit(table, {estimator.maxIter: 2}),
+            *estimator.fit(table, [{estimator.maxIter: 3}, {estimator.seed: 5}]),
+        )
+    ]
+    assert steps[:2] == [2, 3] and steps[2] == model.summary.steps > 3
+    assert not estimator._java_obj.isSet(estimator._java_obj.getParam("maxIter"))
+    assert model.transform(table, {model.predictionCol: "guess"}).columns[-1] == "guess"
+    assert model.transform(table).columns[-1] == "prediction"
+
+
+def test_a_refused_extra_param_leaves_the_stage_whole(table):
+    estimator = make_estimator(maxIter=2)
+    for _ in range(2):
+        with pytest.raises(Exception, match="numWorkers is -3"):
+            estimator.fit(table, {estimator.numWorkers: -3})
+        gc.collect()
+        assert estimator.fit(table).summary.steps == 2
+
+
+def test_stages_are_made_in_any_thread(spark):
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(CaffeEstimator, seed=4).result().getSeed() == 4
+
+
+def test_none_sets_nothing(spark):
+    assert CaffeClassifier(labelCol="y", layers=None, thresholds=None).getLayers() == [64, 32]

@@ -4,6 +4,7 @@
 The wheel has the tables, and params.pyi with the types of what is made here.
 """
 
+import copy
 import functools
 import inspect
 import json
@@ -125,9 +126,23 @@ def _with_keywords(*parts: list):
 
 
 class _CheckedParams(Params):
-    """Params whose values the stage on the JVM checks at once; over Spark Connect in fit."""
+    """Params whose values the stage on the JVM checks at once; over Spark Connect in fit.
+
+    None as a value sets nothing.
+    """
+
+    def copy(self, extra=None):
+        """A copy with the extra params, and with a stage of its own on the JVM."""
+        if is_remote() or self._java_obj is None:
+            return super().copy(extra)
+        that = copy.copy(self)
+        that._paramMap, that._defaultParamMap = {}, {}
+        # First, as _set() tells the stage of each value.
+        that._java_obj = self._java_obj.copy(self._empty_java_param_map())
+        return self._copyValues(that, extra)
 
     def _set(self, **values):
+        values = {name: value for name, value in values.items() if value is not None}
         for name, value in values.items():
             if hasattr(value, "to_proto"):  # a NetSpec
                 values[name] = str(value.to_proto())
@@ -138,9 +153,8 @@ class _CheckedParams(Params):
             return self
         try:
             for param in map(self.getParam, values if self._java_obj is not None else ()):
-                if self.isSet(param):  # None sets nothing
-                    value = self._paramMap[param]
-                    self._java_obj.set(self._make_java_param_pair(param, value))
+                value = self._paramMap[param]
+                self._java_obj.set(self._make_java_param_pair(param, value))
         except Exception:
             self._paramMap = before
             raise

@@ -5,6 +5,7 @@ import contextlib
 import os
 
 import pyspark
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -111,12 +112,13 @@ def require_jar(java_class: str) -> None:
     """
     if is_remote():
         return
-    spark = SparkSession.getActiveSession()
-    if spark is None:
+    try:
+        spark = SparkSession.active()  # which other threads than the one that made it have, too
+    except PySparkRuntimeError as error:
         raise RuntimeError(
             "no Spark session runs; make one first: "
             "spark = cafetiere.spark.session_builder().getOrCreate()"
-        )
+        ) from error
     if _can_load(spark._jvm, java_class):
         return
     conf = spark.sparkContext.getConf()
