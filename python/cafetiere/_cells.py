@@ -32,9 +32,9 @@ _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": stru
 KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
 TYPES = {kind: name for name, kind in KINDS.items()}
 TYPES["IMAGE"] = "image"
-KINDS.update({"texts": "CATEGORY", "image": "IMAGE", "flags": "FLAGS"})
+KINDS.update({"texts": "CATEGORY", "image": "IMAGE", "flags": "FLAGS", "numbers": "NUMBER"})
 # Where the engine's type has another name.
-_ENGINE = {"texts": "string", "image": "u8", "flags": "f64"}
+_ENGINE = {"texts": "string", "image": "u8", "flags": "f64", "numbers": "f64"}
 _FILE = (bytes, bytearray)  # an image in its file's form
 _NUMBERS = (numbers.Real, decimal.Decimal, np.bool_)
 _AS_TEXT = (str, *_NUMBERS, datetime.date, datetime.time, uuid.UUID)
@@ -196,8 +196,16 @@ def _flags(cell):
     return struct.pack(f"<{len(cell)}d", *cell)
 
 
+def _numbers(cell):
+    """A list or an array, in which None is a gap, or a vector of Spark ML."""
+    if hasattr(cell, "toArray"):
+        cell = cell.toArray()
+    return _flags([math.nan if number is None else number for number in cell])
+
+
 _READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
 _OTHERS = {"texts": _texts, "image": _image, "flags": _flags}  # which type_of() sees
+_OF_SPARK = {"numbers": _numbers}  # in models that Spark has saved
 
 
 _TRUTHS = {"true": 1, "True": 1, "false": 0, "False": 0}
@@ -207,6 +215,7 @@ _WORDS = {
     "i64": "moment such as 2020-09-13T12:26:40",
     "texts": "list of texts",
     "flags": "list of 0 and 1",
+    "numbers": "list of numbers",
 }
 
 
@@ -223,7 +232,7 @@ def _day_or_midnight(cell):
     return _days(cell)
 
 
-_ENCODED = {**_READ, **_OTHERS, "f64": _number_or_truth, "i32": _day_or_midnight}
+_ENCODED = {**_READ, **_OTHERS, **_OF_SPARK, "f64": _number_or_truth, "i32": _day_or_midnight}
 
 
 def is_gap(cell):

@@ -11,6 +11,7 @@ import zlib
 
 from cafetiere._cells import TYPES
 
+_SEVERAL = {"CATEGORY": "texts", "NUMBER": "numbers"}  # kinds of several values in a cell
 _DECOMPRESS = {".gz": gzip.decompress, ".deflate": zlib.decompress, ".bz2": bz2.decompress}
 
 
@@ -117,8 +118,8 @@ def _read_of_spark(folder):
                 labels = [column.name for column in top.column]
             for column in () if top.target else top.column:
                 kind = type(column).Kind.Name(column.kind)
-                several = kind == "CATEGORY" and column.size > 1
-                types[column.name] = "texts" if several else TYPES.get(kind, "string")
+                several = _SEVERAL.get(kind) if column.size > 1 else None
+                types[column.name] = several or TYPES.get(kind, "string")
     weights = folder / "net" / "data" / "model.caffemodel"
     if not weights.exists():
         weights = weights.with_name("model.caffemodel.h5")  # where it is large

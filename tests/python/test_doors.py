@@ -18,6 +18,7 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
+from pyspark.ml.functions import array_to_vector
 
 from cafetiere import _library, tables
 from cafetiere.spark.ml import CaffeClassifier, CaffeRegressor
@@ -290,6 +291,24 @@ def test_what_spark_saved_predicts_the_same_without_spark(
     large.with_name("model.caffemodel.h5").write_bytes(hdf5)
     large.unlink()
     assert tables.TableModel.load(tmp_path / "model").predict(columns) == (predicted, shares)
+
+
+def test_vectors_are_scored_without_spark(spark, tmp_path):
+    table = spark.range(300).selectExpr(
+        "id", "id % 3 y", "array(id % 7, if(id % 5 = 0, double('nan'), id % 5), id * 0.5) v"
+    )
+    table = table.withColumn("v", array_to_vector("v"))
+    params = {"labelCol": "y", "idCol": "id", "featuresCol": "v", "numWorkers": 1, "maxEpochs": 2}
+    learned = CaffeClassifier(**params).fit(table)
+    learned.write().overwrite().save(str(tmp_path / "model"))
+    model = tables.TableModel.load(tmp_path / "model")
+    rows = learned.transform(table).orderBy("id").collect()
+    shares = [row.probability.toArray().tolist() for row in rows]
+    lists = [[None if x != x else x for x in row.v.toArray().tolist()] for row in rows]
+    assert model.scores({"v": [row.v for row in rows]}).tolist() == shares
+    assert model.scores({"v": lists}).tolist() == shares
+    with pytest.raises(ValueError, match="column 'v', row 0: 3 is no list of numbers"):
+        model.scores({"v": [3]})
 
 
 def compress(model):
