@@ -14,9 +14,13 @@ import java.util.UUID;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionCodecFactory;
 import org.slf4j.Logger;
@@ -166,27 +170,46 @@ public final class HadoopFiles {
 
   /**
    * Writes a file aside, and renames it over one of that name, so that a reader sees all of it or
-   * nothing. A stream that is closed on the way leaves a file that looks whole, on object stores too.
+   * nothing. A stream that is closed on the way leaves a file that looks whole, on object stores too. Of
+   * several writers at once one at least succeeds, and what is there is the file of one that did.
    */
   public static void replace(String path, Content content, Configuration conf) {
     done("write", path, conf, (files, file) -> {
       if (files.exists(file) && files.getFileStatus(file).isDirectory()) {
         throw new IOException("it is a folder");
       }
-      Path aside = file.suffix("." + UUID.randomUUID());
-      try {
-        try (OutputStream out = files.create(aside, true)) {
-          content.writeTo(out);
-        }
-        moveOver(files, aside, file, () -> {});
-        return file;
-      } catch (NotRestoredException e) {
-        throw e;
-      } catch (IOException | FSError e) {
-        discard(files, aside);
-        throw e;
-      }
+      replace(withoutChecksum(files, file), file, content);
+      return file;
     });
+  }
+
+  private static void replace(FileSystem files, Path file, Content content) throws IOException {
+    Path aside = file.suffix("." + UUID.randomUUID());
+    try {
+      try (OutputStream out = files.create(aside, true)) {
+        content.writeTo(out);
+      }
+      if (!isPutOver(files, aside, file)) moveOver(files, aside, file, () -> {});
+    } catch (NotRestoredException e) {
+      throw e;
+    } catch (IOException | FSError e) {
+      discard(files, aside);
+      throw e;
+    }
+  }
+
+  /** Local files lie beside files of their checksums; no rename replaces both at once. */
+  private static FileSystem withoutChecksum(FileSystem files, Path file) throws IOException {
+    if (!(files instanceof LocalFileSystem local)) return files;
+    local.getRaw().delete(local.getChecksumFile(file), false);
+    return local.getRaw();
+  }
+
+  /** Replaces a file in one step, as HDFS and local disks can; false where another one cannot be replaced. */
+  private static boolean isPutOver(FileSystem files, Path from, Path to) throws IOException {
+    if (!(files instanceof DistributedFileSystem hdfs)) return isRenamed(files, from, to);
+    hdfs.rename(from, to, Rename.OVERWRITE);
+    return true;
   }
 
   /**
@@ -197,24 +220,29 @@ public final class HadoopFiles {
    */
   public static void moveOver(FileSystem files, Path from, Path to, Ending ending) throws IOException {
     Path old = new Path(to.getParent(), "_" + to.getName() + "." + UUID.randomUUID() + ".old");
-    boolean isAside = !files.exists(to);
+    boolean isAside = false;
+    boolean mayBeOurs = false;
     try {
-      if (!isAside) move(files, to, old);
+      if (files.exists(to)) move(files, to, old);
       isAside = true;
-      move(files, from, to);
+      mayBeOurs = true;  // in part, too, if the rename copies and throws on the way
+      mayBeOurs = isRenamed(files, from, to);
+      if (!mayBeOurs) throw notRenamed(from, to);
       ending.run();
     } catch (IOException | FSError e) {
-      restore(files, from, to, old, isAside, e);
+      restore(files, from, to, old, isAside, mayBeOurs, e);
       throw e;
     }
     discard(files, old);
   }
 
   private static void restore(FileSystem files, Path from, Path to, Path old, boolean isAside,
-      Throwable fault) throws NotRestoredException {
+      boolean isOurs, Throwable fault) throws NotRestoredException {
     try {
-      if (isAside) files.delete(to, true);
-      if (files.exists(old)) moveBack(files, old, to);
+      if (isOurs) files.delete(to, true);
+      // What is there although all was moved aside is another writer's, and replaces the old.
+      boolean isAnothers = isAside && files.exists(to);
+      if (!isAnothers && files.exists(old)) moveBack(files, old, to);
     } catch (IOException | FSError e) {
       throw new NotRestoredException(fault.getMessage() + "; " + to + " could not be put back ("
           + e.getMessage() + "): what was there may be in " + old + ", and what was written is in " + from
@@ -236,7 +264,22 @@ public final class HadoopFiles {
 
   /** Renames; where that is not possible it is an error. */
   public static void move(FileSystem files, Path from, Path to) throws IOException {
-    if (!files.rename(from, to)) throw new IOException("cannot rename " + from + " to " + to);
+    if (!isRenamed(files, from, to)) throw notRenamed(from, to);
+  }
+
+  private static IOException notRenamed(Path from, Path to) {
+    return new IOException("cannot rename " + from + " to " + to);
+  }
+
+  /** Renames; false if the file system did nothing, as most do where something is there already. */
+  private static boolean isRenamed(FileSystem files, Path from, Path to) throws IOException {
+    try {
+      if (!(files instanceof DistributedFileSystem hdfs)) return files.rename(from, to);
+      hdfs.rename(from, to, Rename.NONE);  // without it a folder ends up in one that is there
+      return true;
+    } catch (FileAlreadyExistsException e) {
+      return false;
+    }
   }
 
   /** Removes what nobody needs any more, if it is there; that it stays is no more than a warning. */
