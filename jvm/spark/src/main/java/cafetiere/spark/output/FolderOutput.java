@@ -63,15 +63,25 @@ public final class FolderOutput {
   private static void place(FileSystem files, Path whole, Path target) throws IOException {
     Path marker = new Path(target, SUCCESS);
     boolean wasMarked = files.exists(target) && files.getFileStatus(target).isDirectory()
-        && files.delete(marker, false);
+        && files.exists(marker);
     try {
+      if (wasMarked) files.delete(marker, false);
       files.delete(new Path(whole, SUCCESS), false);
       HadoopFiles.moveOver(files, whole, target, () -> mark(files, marker));
     } catch (NotRestoredException e) {
       throw e;
-    } catch (IOException | FSError e) {
-      if (wasMarked) mark(files, marker);
+    } catch (IOException | RuntimeException | FSError e) {
+      if (wasMarked) markAgain(files, marker, e);
       throw e;
+    }
+  }
+
+  /** A fault on the way is told beside the one that came first. */
+  private static void markAgain(FileSystem files, Path marker, Throwable first) {
+    try {
+      mark(files, marker);
+    } catch (IOException | RuntimeException | FSError e) {
+      first.addSuppressed(e);
     }
   }
 

@@ -192,7 +192,7 @@ public final class HadoopFiles {
       if (!isPutOver(files, aside, file)) moveOver(files, aside, file, () -> {});
     } catch (NotRestoredException e) {
       throw e;
-    } catch (IOException | FSError e) {
+    } catch (IOException | RuntimeException | FSError e) {
       discard(files, aside);
       throw e;
     }
@@ -229,7 +229,7 @@ public final class HadoopFiles {
       mayBeOurs = isRenamed(files, from, to);
       if (!mayBeOurs) throw notRenamed(from, to);
       ending.run();
-    } catch (IOException | FSError e) {
+    } catch (IOException | RuntimeException | FSError e) {
       restore(files, from, to, old, isAside, mayBeOurs, e);
       throw e;
     }
@@ -243,7 +243,7 @@ public final class HadoopFiles {
       // What is there although all was moved aside is another writer's, and replaces the old.
       boolean isAnothers = isAside && files.exists(to);
       if (!isAnothers && files.exists(old)) moveBack(files, old, to);
-    } catch (IOException | FSError e) {
+    } catch (IOException | RuntimeException | FSError e) {
       throw new NotRestoredException(fault.getMessage() + "; " + to + " could not be put back ("
           + e.getMessage() + "): what was there may be in " + old + ", and what was written is in " + from
           + ": rename one of them to " + to, fault);

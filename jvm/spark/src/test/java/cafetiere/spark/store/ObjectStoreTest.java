@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -119,9 +120,9 @@ class ObjectStoreTest {
   private static String moveOver(Path from, Path to) {
     var target = new org.apache.hadoop.fs.Path(StoreFiles.path(to));
     try {
-      HadoopFiles.moveOver(target.getFileSystem(CONF),
-          new org.apache.hadoop.fs.Path(StoreFiles.path(from)), target,
-          () -> HadoopFiles.exists(StoreFiles.path(to), CONF));
+      FileSystem files = target.getFileSystem(CONF);
+      HadoopFiles.moveOver(files, new org.apache.hadoop.fs.Path(StoreFiles.path(from)), target,
+          () -> files.create(target.suffix(".done"), true).close());
       return "";
     } catch (IOException | UncheckedIOException e) {
       return e.toString();

@@ -109,6 +109,28 @@ class HadoopFilesTest {
         entries(dir).stream().map(path -> path.getFileName().toString()).toList());
   }
 
+  @Test
+  void whatIsReplacedIsPutBackWhateverIsThrown() throws IOException {
+    Path to = Files.writeString(dir.resolve("to"), "old");
+    Path from = Files.writeString(dir.resolve("from"), "new");
+    FileSystem files = FileSystem.getLocal(CONF).getRaw();
+    assertThrows(IllegalStateException.class, () -> HadoopFiles.moveOver(files, hadoop(from), hadoop(to),
+        () -> {
+          throw new IllegalStateException("the ending");
+        }));
+    assertEquals("old", Files.readString(to));
+    assertEquals(List.of(to), entries(dir));
+  }
+
+  @Test
+  void nothingStaysOfAFileWhoseContentCannotBeMade() throws IOException {
+    String path = StrictFiles.path(dir.resolve("file"));
+    assertThrows(IllegalStateException.class, () -> HadoopFiles.replace(path, out -> {
+      throw new IllegalStateException("the content");
+    }, CONF));
+    assertEquals(List.of(), entries(dir));
+  }
+
   private static void fill(Path place, boolean isFolder) throws IOException {
     String name = place.getFileName().toString();
     if (!isFolder) Files.writeString(place, name);
