@@ -10,8 +10,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,10 +22,14 @@ public final class TaskFolder implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TaskFolder.class);
   private static final String PREFIX = "cafetiere-task-";
   private static final String LOCK = ".lock";
-  /** Those of this process: to look into one would release its lock. */
-  private static final Set<Path> OWN = ConcurrentHashMap.newKeySet();
+  /**
+   * Begins the system properties that name the folders of this process, for this class in other class
+   * loaders, too: who closes any descriptor of a lock file releases the lock of the whole process.
+   */
+  private static final String OWN = "cafetiere.task-folder:";
 
   private final Path folder;
+  private final String own;
   private final FileChannel lock;
 
   /** A new folder in {@code parent}. */
@@ -35,15 +37,16 @@ public final class TaskFolder implements AutoCloseable {
     sweep(parent);
     Path made = Files.createTempDirectory(parent, "cafetiere-new-");
     folder = parent.resolve(PREFIX + made.getFileName());
+    own = own(parent, folder);
     Path file = made.resolve(LOCK);
     FileChannel channel = null;
     try {
       channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
       lock(channel, file);
-      OWN.add(folder);
+      System.setProperty(own, "");
       Files.move(made, folder);  // no sweep sees it before it has its lock
     } catch (IOException | RuntimeException e) {
-      OWN.remove(folder);
+      System.clearProperty(own);
       if (channel != null) channel.close();
       remove(made);
       throw e;
@@ -74,16 +77,22 @@ public final class TaskFolder implements AutoCloseable {
     } catch (IOException e) {
       LOG.warn("{} could not be removed: {}", folder, e.getMessage());
     }
-    OWN.remove(folder);
+    System.clearProperty(own);
   }
 
   private static void sweep(Path parent) throws IOException {
     List<Path> found;
     try (Stream<Path> entries = Files.list(parent)) {
-      found = entries.filter(path -> path.getFileName().toString().startsWith(PREFIX))
-          .filter(path -> !OWN.contains(path)).toList();
+      found = entries.filter(path -> path.getFileName().toString().startsWith(PREFIX)).toList();
     }
-    found.forEach(TaskFolder::removeIfLeft);
+    for (Path path : found) {
+      if (System.getProperty(own(parent, path)) == null) removeIfLeft(path);
+    }
+  }
+
+  /** The property of a folder, which is the same by whatever links its parent is reached. */
+  private static String own(Path parent, Path folder) throws IOException {
+    return OWN + parent.toRealPath().resolve(folder.getFileName());
   }
 
   private static void removeIfLeft(Path folder) {
@@ -93,7 +102,7 @@ public final class TaskFolder implements AutoCloseable {
       LOG.info("Removing {}, which a task that was killed has left", folder);
       remove(folder);
     } catch (OverlappingFileLockException e) {
-      LOG.debug("{} is in use by another class loader of this process", folder);
+      LOG.debug("{} is locked by something else in this process", folder);
     } catch (IOException e) {
       LOG.info("{} was not removed: {}", folder, e.getMessage());
     }

@@ -7,11 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import cafetiere.spark.DriverProcess;
+import java.io.File;
 import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -114,7 +118,39 @@ class TaskFolderTest {
     return library;
   }
 
-  /** That of the same process, as a class loader of its own has. */
+  /** Also where the other reaches the folder by a link. */
+  @Test
+  void anotherClassLoaderOfThisProcessKeepsTheLock() throws Exception {
+    Path link = Files.createSymbolicLink(log.resolve("link"), parent);
+    try (TaskFolder living = new TaskFolder(parent); URLClassLoader other = otherLoader()) {
+      for (Path way : List.of(parent, link)) {
+        var type = other.loadClass(TaskFolder.class.getName());
+        ((AutoCloseable) type.getConstructor(Path.class).newInstance(way)).close();
+        sweepFromAnotherProcess();
+        assertEquals(List.of(living.path()), folders());
+      }
+    }
+  }
+
+  /** With all classes of this one anew. */
+  private static URLClassLoader otherLoader() throws IOException {
+    List<URL> places = new ArrayList<>();
+    for (String place : System.getProperty("java.class.path").split(File.pathSeparator)) {
+      places.add(Path.of(place).toUri().toURL());
+    }
+    return new URLClassLoader(places.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
+  }
+
+  private void sweepFromAnotherProcess() throws Exception {
+    Process other = DriverProcess.start(Sweeper.class, log.resolve("log"), parent.toString());
+    try {
+      assertEquals(0, other.waitFor(), () -> DriverProcess.read(log.resolve("log")));
+    } finally {
+      other.destroyForcibly();
+    }
+  }
+
+  /** That of the same process, as an older jar in a class loader of its own has. */
   @Test
   void whatIsLockedInThisProcessIsLeftAlone() throws IOException {
     Path folder = Files.createDirectory(parent.resolve("cafetiere-task-other"));
@@ -129,6 +165,15 @@ class TaskFolderTest {
   private List<Path> folders() throws IOException {
     try (Stream<Path> entries = Files.list(parent)) {
       return entries.filter(Files::isDirectory).toList();
+    }
+  }
+
+  /** Makes a folder, and with it removes those that killed processes have left. */
+  static final class Sweeper {
+    private Sweeper() {}
+
+    public static void main(String[] args) throws IOException {
+      new TaskFolder(Path.of(args[0])).close();
     }
   }
 
