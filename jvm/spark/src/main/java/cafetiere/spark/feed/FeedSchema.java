@@ -9,11 +9,13 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -58,26 +60,27 @@ public record FeedSchema(
     Set<String> names = new LinkedHashSet<>();
     inputs.forEach(input -> names.add(input.column()));
     if (!idColumn.isEmpty()) names.add(idColumn);
-    StructType table = new StructType();
+    Set<String> cells = cells(inputs);
+    List<StructField> table = new ArrayList<>();
     List<ColumnType> types = new ArrayList<>();
     List<String> findings = new ArrayList<>();
-    List<String> columns = List.of(schema.fieldNames());
+    Map<String, List<Integer>> places = places(schema);
     for (String name : names) {
-      Optional<String> unclear = unclear(name, columns);
+      Optional<String> unclear = unclear(name, places);
       if (unclear.isPresent()) {
         findings.add(unclear.get());
         continue;
       }
-      StructField field = schema.fields()[columns.indexOf(name)];
-      ColumnType type = areCells(inputs, name)
+      StructField field = schema.fields()[places.get(name).get(0)];
+      ColumnType type = cells.contains(name)
           ? ColumnType.ofCell(field.dataType()) : ColumnType.of(field.dataType());
       if (type == null) findings.add(unfit(field));
-      table = table.add(field);
+      table.add(field);
       types.add(type);
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false, "",
-        MeanFiles.NONE);
+    return new FeedSchema(new StructType(table.toArray(StructField[]::new)), List.copyOf(types), idColumn,
+        List.copyOf(inputs), false, "", MeanFiles.NONE);
   }
 
   /** Refuses another table, which is {@code used} in some way, if its columns are not of the same types. */
@@ -121,9 +124,8 @@ public record FeedSchema(
   /** The table's columns alone, in the order in which they are encoded. */
   public Dataset<Row> select(Dataset<?> data) {
     Column[] columns = new Column[table.size()];
-    for (int i = 0; i < columns.length; i++) {
-      columns[i] = NamedColumn.of(table.fieldNames()[i]);
-    }
+    String[] names = table.fieldNames();
+    for (int i = 0; i < columns.length; i++) columns[i] = NamedColumn.of(names[i]);
     return data.toDF().select(columns);
   }
 
@@ -135,14 +137,14 @@ public record FeedSchema(
 
   /** Where the columns are in rows of another schema that contains each of them once. */
   public int[] ordinals(StructType schema) {
-    List<String> columns = List.of(schema.fieldNames());
-    int[] ordinals = new int[table.size()];
+    Map<String, List<Integer>> places = places(schema);
+    String[] names = table.fieldNames();
+    int[] ordinals = new int[names.length];
     for (int i = 0; i < ordinals.length; i++) {
-      String name = table.fieldNames()[i];
-      unclear(name, columns).ifPresent(finding -> {
+      unclear(names[i], places).ifPresent(finding -> {
         throw new PreflightException(List.of(finding));
       });
-      ordinals[i] = columns.indexOf(name);
+      ordinals[i] = places.get(names[i]).get(0);
     }
     return ordinals;
   }
@@ -152,13 +154,18 @@ public record FeedSchema(
     return idColumn.isEmpty() ? -1 : table.fieldIndex(idColumn);
   }
 
-  /** Whether values of a column may be missing: it feeds a TableData, and is not the id. */
-  boolean mayBeMissing(int column) {
-    return column != idOrdinal() && areCells(inputs, table.fieldNames()[column]);
+  /** Whether values of each column may be missing: it feeds a TableData, and is not the id. */
+  boolean[] mayBeMissing() {
+    Set<String> cells = cells(inputs);
+    String[] names = table.fieldNames();
+    boolean[] may = new boolean[names.length];
+    for (int i = 0; i < may.length; i++) may[i] = cells.contains(names[i]) && !names[i].equals(idColumn);
+    return may;
   }
 
-  private static boolean areCells(List<Input> inputs, String column) {
-    return inputs.stream().anyMatch(input -> input.isCell() && input.column().equals(column));
+  /** The columns that feed a TableData. */
+  private static Set<String> cells(List<Input> inputs) {
+    return inputs.stream().filter(Input::isCell).map(Input::column).collect(Collectors.toSet());
   }
 
   /** The schema as the engine's rows want it. */
@@ -194,10 +201,20 @@ public record FeedSchema(
     return array;
   }
 
+  /** Where the columns of each name are; tables have thousands of columns, so all are looked up at once. */
+  private static Map<String, List<Integer>> places(StructType schema) {
+    String[] names = schema.fieldNames();
+    Map<String, List<Integer>> places = new LinkedHashMap<>();
+    for (int i = 0; i < names.length; i++) {
+      places.computeIfAbsent(names[i], any -> new ArrayList<>(1)).add(i);
+    }
+    return places;
+  }
+
   /** Why a name does not tell one column. */
-  private static Optional<String> unclear(String name, List<String> columns) {
-    int count = Collections.frequency(columns, name);
-    if (count == 0) return Optional.of(missing(name, columns));
+  private static Optional<String> unclear(String name, Map<String, List<Integer>> places) {
+    int count = places.getOrDefault(name, List.of()).size();
+    if (count == 0) return Optional.of(missing(name, List.copyOf(places.keySet())));
     return count == 1 ? Optional.empty() : Optional.of("the table has " + count + " columns named '" + name
         + "': rename or drop all but one");
   }

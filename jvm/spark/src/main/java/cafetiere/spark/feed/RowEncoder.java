@@ -48,10 +48,9 @@ public final class RowEncoder implements AutoCloseable {
   public RowEncoder(FeedSchema schema, Sink sink, long chunkBytes) {
     this.schema = schema;
     this.writers = new ColumnType.Writer[schema.types().size()];
-    this.mayBeMissing = new boolean[writers.length];
+    this.mayBeMissing = schema.mayBeMissing();
     for (int i = 0; i < writers.length; i++) {
       writers[i] = schema.types().get(i).writer(schema.table().fields()[i].dataType());
-      mayBeMissing[i] = schema.mayBeMissing(i);
     }
     this.own = IntStream.range(0, writers.length).toArray();
     this.sink = sink;

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
@@ -29,9 +30,12 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -114,6 +118,27 @@ class FeedTest {
     String message = assertThrows(IllegalArgumentException.class, () -> FeedSchema.of(
         schema, List.of(new FeedSchema.Input("data", "imgae")), "")).getMessage();
     assertTrue(message.contains("'imgae'") && message.contains("'image'"), message);
+  }
+
+  /** Each task looks for its columns: the time must not grow with the square of their number. */
+  @Test
+  @Timeout(value = 30, unit = TimeUnit.SECONDS)
+  void manyColumnsAreFoundAtOnce() {
+    int size = 40_000;
+    StructField[] fields = new StructField[size];
+    List<FeedSchema.Input> inputs = new ArrayList<>();
+    for (int i = 0; i < size; i++) {
+      fields[size - 1 - i] = new StructField("x" + i, DataTypes.FloatType, true, Metadata.empty());
+      inputs.add(new FeedSchema.Input("table", "x" + i, true));
+    }
+    StructType table = new StructType(fields);
+    FeedSchema schema = FeedSchema.of(table, inputs, "x0");
+    int[] ordinals = schema.ordinals(table);
+    boolean[] mayBeMissing = schema.mayBeMissing();
+    for (int i = 0; i < size; i++) {
+      assertEquals(size - 1 - i, ordinals[i]);
+      assertEquals(i > 0, mayBeMissing[i]);
+    }
   }
 
   @Test
