@@ -24,6 +24,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
@@ -76,7 +77,7 @@ final class SurvivorStage implements Attempts.Stage {
     if (!start.tryAcquire(0, TimeUnit.SECONDS)) {
       LOG.info("{} waits for another training with survivors to begin", tag);
       acquire(start, sc::isStopped);
-      requireSlots(start);
+      keepTurn(start, () -> ClusterSlots.available(sc), setup.plan().workers());
     }
     membership.begun().thenRun(start::release);
     try {
@@ -96,13 +97,22 @@ final class SurvivorStage implements Attempts.Stage {
     }
   }
 
-  /** Gives the turn up if executors were lost meanwhile: the next attempt counts the slots anew. */
-  private void requireSlots(Semaphore start) throws IOException {
-    int slots = ClusterSlots.available(sc);
-    if (slots >= setup.plan().workers()) return;
-    start.release();
-    throw new IOException("the cluster can run " + slots + " of " + setup.plan().workers()
-        + " tasks, as executors were lost while the training waited for another one to begin");
+  /**
+   * Gives the turn up if executors were lost meanwhile, so that the next attempt counts the slots anew, or
+   * if they cannot be counted: others wait for the turn.
+   */
+  static void keepTurn(Semaphore start, IntSupplier available, int workers) throws IOException {
+    boolean isKept = false;
+    try {
+      int slots = available.getAsInt();
+      isKept = slots >= workers;
+      if (!isKept) {
+        throw new IOException("the cluster can run " + slots + " of " + workers
+            + " tasks, as executors were lost while the training waited for another one to begin");
+      }
+    } finally {
+      if (!isKept) start.release();
+    }
   }
 
   private void runMembers() throws Exception {

@@ -61,6 +61,19 @@ class MemberTest {
     assertEquals(0, start.availablePermits());
   }
 
+  @Test
+  void aTrainingThatCannotBeginGivesItsTurnUp() throws IOException {
+    Semaphore start = new Semaphore(0);
+    assertThrows(IllegalStateException.class, () -> SurvivorStage.keepTurn(start, () -> {
+      throw new IllegalStateException("the context was stopped");
+    }, 2));
+    assertEquals(1, start.drainPermits());
+    assertThrows(IOException.class, () -> SurvivorStage.keepTurn(start, () -> 1, 2));
+    assertEquals(1, start.drainPermits());
+    SurvivorStage.keepTurn(start, () -> 2, 2);
+    assertEquals(0, start.availablePermits());
+  }
+
   /** The driver ends the connection between a member's proof and its first line. */
   @Test
   void aMemberThatCannotJoinLeavesNoConnection() throws Exception {
