@@ -134,7 +134,13 @@ public final class HadoopFiles {
   public static InputStream open(Path path, Configuration conf) throws IOException {
     CompressionCodec codec = new CompressionCodecFactory(conf).getCodec(path);
     InputStream bytes = path.getFileSystem(conf).open(path);
-    return codec == null ? bytes : codec.createInputStream(bytes);
+    if (codec == null) return bytes;
+    try {
+      return codec.createInputStream(bytes);
+    } catch (IOException | RuntimeException | LinkageError e) {  // as of a codec without its native library
+      bytes.close();
+      throw e;
+    }
   }
 
   /** Copies a file into one of this machine. */
@@ -286,7 +292,7 @@ public final class HadoopFiles {
   public static void discard(FileSystem files, Path path) {
     try {
       files.delete(path, true);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | FSError e) {
       LOG.warn("{} could not be removed: {}", path, e.getMessage());
     }
   }

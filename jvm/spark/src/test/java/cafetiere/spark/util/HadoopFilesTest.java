@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.StrictFiles;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.Files;
@@ -21,8 +23,11 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.io.compress.CompressionInputStream;
+import org.apache.hadoop.io.compress.DefaultCodec;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -129,6 +134,59 @@ class HadoopFilesTest {
       throw new IllegalStateException("the content");
     }, CONF));
     assertEquals(List.of(), entries(dir));
+  }
+
+  @Test
+  void aFileWhoseCodecFailsIsClosed() throws Exception {
+    Path file = Files.writeString(dir.resolve("text.broken"), "text");
+    Configuration conf = new Configuration(CONF);
+    conf.set("io.compression.codecs", BrokenCodec.class.getName());
+    assertEquals("no library", assertThrows(IllegalStateException.class,
+        () -> HadoopFiles.open(new org.apache.hadoop.fs.Path(StrictFiles.path(file)), conf)).getMessage());
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      assertFalse(open.anyMatch(descriptor -> isLinkTo(descriptor, file)), "it is still open");
+    }
+  }
+
+  private static boolean isLinkTo(Path link, Path file) {
+    try {
+      return Files.readSymbolicLink(link).equals(file);
+    } catch (IOException e) {
+      return false;  // that of the listing itself is closed
+    }
+  }
+
+  /** A codec whose native library is missing. */
+  public static final class BrokenCodec extends DefaultCodec {
+    @Override
+    public CompressionInputStream createInputStream(InputStream in) {
+      throw new IllegalStateException("no library");
+    }
+
+    @Override
+    public String getDefaultExtension() {
+      return ".broken";
+    }
+  }
+
+  /** What the disk itself refuses is an error to Hadoop, which must not hide that the file is written. */
+  @Test
+  void whatCannotBeDiscardedIsNoError() throws IOException {
+    Path to = Files.writeString(dir.resolve("to"), "old");
+    Path from = Files.writeString(dir.resolve("from"), "new");
+    FileSystem files = new RawLocalFileSystem() {
+      @Override
+      public boolean delete(org.apache.hadoop.fs.Path path, boolean recursive) throws IOException {
+        try (OutputStream full = create(new org.apache.hadoop.fs.Path("/dev/full"), true)) {
+          full.write(1);
+        }
+        return true;
+      }
+    };
+    files.initialize(URI.create("file:///"), CONF);
+    assertThrows(FSError.class, () -> files.delete(hadoop(from), false));
+    HadoopFiles.moveOver(files, hadoop(from), hadoop(to), () -> {});
+    assertEquals("new", Files.readString(to));
   }
 
   private static void fill(Path place, boolean isFolder) throws IOException {
