@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -43,6 +44,8 @@ record TableColumns(
   private static final String CATEGORY = "CATEGORY";
   private static final String WEIGHT = "WEIGHT";
   private static final String IMAGE = "IMAGE";
+  private static final String DATE = "DATE";
+  private static final String TIMESTAMP = "TIMESTAMP";
 
   /**
    * What is to be learned.
@@ -81,14 +84,15 @@ record TableColumns(
     }
     Set<String> names = new LinkedHashSet<>(features);
     names.addAll(targets.keySet());
+    Map<String, StructField> present = new HashMap<>();
+    for (StructField field : schema.fields()) present.putIfAbsent(field.name(), field);
     List<StructField> fields = new ArrayList<>();
     List<String> kinds = new ArrayList<>();
     List<FeedSchema.Input> cells = new ArrayList<>();
     for (String name : names) {
       cells.add(new FeedSchema.Input("table", name, true));
-      int at = List.of(schema.fieldNames()).indexOf(name);
-      if (at < 0) continue;  // FeedSchema tells
-      StructField field = schema.fields()[at];
+      StructField field = present.get(name);
+      if (field == null) continue;  // FeedSchema tells
       fields.add(field);
       String role = targets.getOrDefault(name, "feature");
       kinds.add(switch (role) {
@@ -142,9 +146,9 @@ record TableColumns(
   }
 
   private static String kind(DataType type, boolean isCategory) {
-    if (type.equals(DataTypes.DateType)) return "DATE";
-    if (type.equals(DataTypes.TimestampType)) return "TIMESTAMP";
-    if (type.equals(DataTypes.TimestampNTZType)) return "TIMESTAMP";
+    if (type.equals(DataTypes.DateType)) return DATE;
+    if (type.equals(DataTypes.TimestampType)) return TIMESTAMP;
+    if (type.equals(DataTypes.TimestampNTZType)) return TIMESTAMP;
     if (ColumnType.isImage(type)) return IMAGE;
     DataType one = type instanceof ArrayType array ? array.elementType() : type;
     return isCategory || one.equals(DataTypes.StringType) ? CATEGORY : NUMBER;
@@ -154,6 +158,10 @@ record TableColumns(
     if (!isLearned(field.dataType())) {
       findings.add("column '" + field.name() + "' is of type " + field.dataType().catalogString()
           + ", of which nothing can be learned: leave it out of featuresCols, or make numbers of it");
+    }
+    if (isCategory && List.of(DATE, TIMESTAMP, IMAGE).contains(kind(field.dataType(), true))) {
+      findings.add("categoricalCols names '" + field.name() + "', which is of type "
+          + field.dataType().catalogString() + ": cast it to text, or take it out of categoricalCols");
     }
     return kind(field.dataType(), isCategory);
   }

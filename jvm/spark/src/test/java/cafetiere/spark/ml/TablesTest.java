@@ -199,6 +199,16 @@ class TablesTest {
     assertTrue(missing.getMessage().contains("the label is missing"), missing::toString);
   }
 
+  /** A text that Python, too, finds among the categories of the model. */
+  @Test
+  void datesAndTimesAreCategoriesOnlyAsText() {
+    String told = refusal(
+        classifier().setFeaturesCols("since", "seen").setCategoricalCols("since", "seen"));
+    for (String column : List.of("'since', which is of type date", "'seen', which is of type timestamp")) {
+      assertTrue(told.contains("categoricalCols names " + column + ": cast it to text"), told);
+    }
+  }
+
   @Test
   void labelsThatAreAllNumbersArePredictedAsSuch() {
     assertArrayEquals(new double[] {-1, 0.5, 2e3}, numbers("-1", "0.5", "2e3"));
