@@ -7,8 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.cluster.ClusterSlots;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -184,12 +181,8 @@ class ModelFilesTest {
 
   /** Files below folders whose names begin so. */
   private List<String> names(String folder) {
-    try (Stream<Path> found = Files.find(dir, 4, (path, attributes) ->
-        path.getParent().getFileName().toString().startsWith(folder))) {
-      return found.map(Path::toString).toList();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    return LocalFiles.find(dir, 4, path -> path.getParent().getFileName().toString().startsWith(folder))
+        .stream().map(Path::toString).toList();
   }
 
   /** Those of tasks that lie in Spark's local folders. */
@@ -198,12 +191,8 @@ class ModelFilesTest {
   }
 
   private static List<Path> taskFolders() {
-    try (Stream<Path> found = Files.find(Path.of(System.getProperty("spark.local.dir")), 4,
-        (path, attributes) -> path.getFileName().toString().startsWith("cafetiere-")
-            && attributes.isDirectory() && !Files.exists(path.resolve("weights")))) {
-      return found.toList();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    return LocalFiles.find(Path.of(System.getProperty("spark.local.dir")), 4,
+        path -> path.getFileName().toString().startsWith("cafetiere-")
+            && Files.isDirectory(path) && !Files.exists(path.resolve("weights")));
   }
 }

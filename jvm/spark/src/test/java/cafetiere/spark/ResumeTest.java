@@ -10,15 +10,11 @@ import cafetiere.spark.barrier.TrainingJobTest;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowsHash;
 import cafetiere.spark.util.Json;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Predicate;
-import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -75,23 +71,16 @@ class ResumeTest {
     Path shut = Files.createFile(dir.resolve(GateFiles.SHUT));
     String checkpoints = GateFiles.path(spark.sparkContext(), dir);
     var trained = CompletableFuture.supplyAsync(() -> fit(fold(0), checkpoints));
-    while (find(dir, path -> path.getParent().endsWith("result")).isEmpty()) {
+    while (LocalFiles.find(dir, 6, path -> path.getParent().endsWith("result")).isEmpty()) {
       assertFalse(trained.isDone(), "it was not held up");
       Thread.sleep(20);
     }
     Path local = Path.of(System.getProperty("spark.local.dir"));
-    List<Path> copies = find(local, path -> path.getFileName().toString().startsWith("stored-"));
+    List<Path> copies =
+        LocalFiles.find(local, 6, path -> path.getFileName().toString().startsWith("stored-"));
     Files.delete(shut);
     assertNotEquals(0, Json.parse(trained.join().result()).path("first_step").asLong());
     assertEquals(List.of(), copies);
-  }
-
-  private static List<Path> find(Path folder, Predicate<Path> wanted) {
-    try (Stream<Path> found = Files.find(folder, 6, (path, attributes) -> wanted.test(path))) {
-      return found.toList();
-    } catch (IOException | UncheckedIOException e) {
-      return List.of();  // a folder that went while it was looked into
-    }
   }
 
   private static Dataset<Row> fold(int number) {
