@@ -124,10 +124,13 @@ Result<json> top_json(const Graph& graph, const Node& node, size_t i,
   }
   if (input.table) {
     json& columns = top["columns"] = json::array();
-    for (const auto& column : input.table->column()) columns.push_back(column.name());
+    json& kinds = top["kinds"] = json::array();
+    for (const auto& column : input.table->column()) {
+      columns.push_back(column.name());
+      kinds.push_back(caffe::TableDataParameter::Column::Kind_Name(column.kind()));
+    }
     top["target"] = input.table->target();
     const auto& first = input.table->column(0);
-    top["kind"] = caffe::TableDataParameter::Column::Kind_Name(first.kind());
     if (first.kind() == caffe::TableDataParameter::Column::CLASS) {
       top["values"] = std::vector<std::string>(first.value().begin(), first.value().end());
     }

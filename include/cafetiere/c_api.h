@@ -98,7 +98,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, where a multiply-add counts as two,
  *   and bytes of the buffers that its steps read and write (since API version 4), "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
  *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": labels that losses and accuracies take from it must be below this, 0 if there are none,
- *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns": all columns of a top of TableData}], "source", "dataframe_format",
+ *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns" and their "kinds": of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class", "others": [the other data layers, with the same
  *   fields except "tops"]}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",

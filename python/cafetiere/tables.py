@@ -108,7 +108,7 @@ class TableModel:
         told = call_for_json("cft_describe", described)
         label = next(top for top in told["data_layer"]["tops"] if top["name"] == "label")
         self.labels = label.get("values", [])
-        self.has_several_labels = label["kind"] == "FLAGS"
+        self.has_several_labels = label["kinds"][0] == "FLAGS"
         self.output = "probability" if 'top: "probability"' in net else "prediction"
         width = next(blob["shape"][1] for blob in told["blobs"] if blob["name"] == self.output)
         self.has_several_numbers = self.output == "prediction" and width > 1 and not self.quantiles

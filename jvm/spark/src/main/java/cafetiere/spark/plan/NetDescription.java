@@ -100,7 +100,7 @@ public record NetDescription(JsonNode json) {
       return new Top(json.path("name").asText(), json.path("role").asText(""),
           json.path("column").asText(""), json.path("classes").asLong() > 0,
           json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")),
-          json.path("kind").asText(""), json.path("target").asBoolean(),
+          json.path("kinds").path(0).asText(""), json.path("target").asBoolean(),
           shape.size() < 2 ? 1 : shape.path(1).asLong());
     }
 
