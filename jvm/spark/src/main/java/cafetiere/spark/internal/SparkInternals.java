@@ -35,6 +35,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -81,6 +82,11 @@ public final class SparkInternals {
     } catch (ReflectiveOperationException e) {
       return OptionalLong.empty();
     }
+  }
+
+  /** Whether names of columns that differ in case alone are different ones, in this thread's session. */
+  public static boolean isCaseSensitive() {
+    return SQLConf.get().caseSensitiveAnalysis();
   }
 
   /** Spark 4 moved the method into a subclass. */

@@ -49,7 +49,7 @@ final class KeyedScores implements Iterator<InternalRow> {
     this.width = schema.size();
     this.ordinals = feed.ordinals(schema);
     this.nothing = new GenericInternalRow(
-        outputs.columns().of(List.of()).append(schema).size() - schema.size());
+        outputs.columns().of(List.of()).append(new StructType()).size());
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
   }
 

@@ -68,11 +68,10 @@ record ClassColumns(String raw, String probability, String prediction, String la
 
   @Override
   public StructType append(StructType schema) {
-    StructType appended =
-        OutputColumns.add(schema, raw, "rawPredictionCol", SQLDataTypes.VectorType());
-    appended = OutputColumns.add(appended, probability, "probabilityCol", SQLDataTypes.VectorType());
-    appended = OutputColumns.add(appended, prediction, "predictionCol", DataTypes.DoubleType);
-    return OutputColumns.add(appended, label, "predictedLabelCol", DataTypes.StringType);
+    return new Appended(schema).add(raw, "rawPredictionCol", SQLDataTypes.VectorType())
+        .add(probability, "probabilityCol", SQLDataTypes.VectorType())
+        .add(prediction, "predictionCol", DataTypes.DoubleType)
+        .add(label, "predictedLabelCol", DataTypes.StringType).schema();
   }
 
   @Override

@@ -34,12 +34,10 @@ public record LabelColumns(String raw, String probability, String prediction, St
 
   @Override
   public StructType append(StructType schema) {
-    StructType appended =
-        OutputColumns.add(schema, raw, "rawPredictionCol", SQLDataTypes.VectorType());
-    appended = OutputColumns.add(appended, probability, "probabilityCol", SQLDataTypes.VectorType());
-    appended = OutputColumns.add(appended, prediction, "predictionCol", SQLDataTypes.VectorType());
-    return OutputColumns.add(appended, label, "predictedLabelCol",
-        DataTypes.createArrayType(DataTypes.DoubleType, false));
+    return new Appended(schema).add(raw, "rawPredictionCol", SQLDataTypes.VectorType())
+        .add(probability, "probabilityCol", SQLDataTypes.VectorType())
+        .add(prediction, "predictionCol", SQLDataTypes.VectorType())
+        .add(label, "predictedLabelCol", DataTypes.createArrayType(DataTypes.DoubleType, false)).schema();
   }
 
   @Override

@@ -32,9 +32,9 @@ public record NumberColumns(String prediction, String all, int main) implements 
 
   @Override
   public StructType append(StructType schema) {
-    StructType appended = OutputColumns.add(schema, prediction, "predictionCol",
-        main < 0 ? SQLDataTypes.VectorType() : DataTypes.DoubleType);
-    return OutputColumns.add(appended, all, "quantilesCol", SQLDataTypes.VectorType());
+    return new Appended(schema)
+        .add(prediction, "predictionCol", main < 0 ? SQLDataTypes.VectorType() : DataTypes.DoubleType)
+        .add(all, "quantilesCol", SQLDataTypes.VectorType()).schema();
   }
 
   @Override

@@ -27,16 +27,9 @@ public record Outputs(List<String> names, String predictionCol, boolean isNullab
 
   @Override
   public StructType append(StructType schema) {
-    StructType appended = schema;
-    for (String name : names) {
-      OutputColumns.requireNew(appended, name, "outputCols");
-      appended = appended.add(name, OUTPUT, isNullable);
-    }
-    if (!predictionCol.isEmpty()) {
-      OutputColumns.requireNew(appended, predictionCol, "predictionCol");
-      appended = appended.add(predictionCol, DataTypes.DoubleType, isNullable);
-    }
-    return appended;
+    Appended appended = new Appended(schema);
+    for (String name : names) appended.add(name, "outputCols", OUTPUT, isNullable);
+    return appended.add(predictionCol, "predictionCol", DataTypes.DoubleType, isNullable).schema();
   }
 
   @Override

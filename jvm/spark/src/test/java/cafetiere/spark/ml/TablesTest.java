@@ -210,6 +210,28 @@ class TablesTest {
   }
 
   @Test
+  void outputsHaveNamesThatNoOtherColumnHas() {
+    Dataset<Row> taken = heldOut.withColumn("PREDICTION", functions.lit(1));
+    String told = assertThrows(IllegalArgumentException.class, () -> answers.transform(taken)).getMessage();
+    assertTrue(told.startsWith("the table has a column 'PREDICTION' already, which predictionCol would add as"
+        + " 'prediction'"), told);
+    assertThrows(IllegalArgumentException.class, () -> classifier().transformSchema(taken.schema()));
+    spark.conf().set("spark.sql.caseSensitive", true);
+    try {
+      assertEquals(heldOut.count(), answers.transform(taken).select("PREDICTION", "prediction").count());
+    } finally {
+      spark.conf().unset("spark.sql.caseSensitive");
+    }
+    told = assertThrows(IllegalArgumentException.class, () -> answers.copy(ParamMap.empty())
+        .setPredictionCol("p").setProbabilityCol("P").transform(heldOut)).getMessage();
+    assertEquals("probabilityCol and predictionCol both name the column 'p': set one of them to another name",
+        told);
+    told = assertThrows(IllegalArgumentException.class, () -> answers.caffeModel()
+        .setOutputCols("score", "score").transform(heldOut)).getMessage();
+    assertEquals("outputCols names 'score' twice: take out one", told);
+  }
+
+  @Test
   void labelsThatAreAllNumbersArePredictedAsSuch() {
     assertArrayEquals(new double[] {-1, 0.5, 2e3}, numbers("-1", "0.5", "2e3"));
     assertArrayEquals(new double[] {0, 1}, numbers("1d", "2d"));
