@@ -7,6 +7,7 @@ import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.HeldOutRows;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.netfiles.FileTable;
 import cafetiere.spark.netfiles.RowNet;
 import cafetiere.spark.plan.Encryption;
@@ -157,8 +158,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
     if (!RowNet.isNeeded(SourceLayer.of(getSolver(), getNet(), "TRAIN"))) {
-      feed(Preprocessing.schema(getPreprocessor(), schema),
-          NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
+      NetDescription net = NetDescription.of(getSolver(), getNet(), "TRAIN");
+      feed(Preprocessing.schema(getPreprocessor(), schema), net, net.tops());
     }
     return appendOutputs(schema);
   }
@@ -205,7 +206,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
     NetDescription description = findings.of(() -> describe(settings));
     FeedSchema schema = description == null ? null
-        : findings.of(() -> feed(train.schema(), tops(description)));
+        : findings.of(() -> feed(train.schema(), description, tops(description)));
     if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this, !isOfRounds()));
     findings.refuse();
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
@@ -277,12 +278,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /** Every top has its column. */
-  private FeedSchema feed(StructType schema, List<Top> tops) {
+  private FeedSchema feed(StructType schema, NetDescription net, List<Top> tops) {
     List<FeedSchema.Input> inputs = new ArrayList<>();
     for (Top top : tops) {
       inputs.addAll(top.inputs(top.columnOf(getFeaturesCol(), getLabelCol())));
     }
-    return FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
+    FeedSchema feed = FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
+    ColumnKinds.ofText(net.netText()).require(feed.table());
+    return feed;
   }
 
   private StructType appendOutputs(StructType schema) {

@@ -8,6 +8,7 @@ import cafetiere.spark.connect.ModelReport;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.internal.BinaryRows;
+import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.predict.LocalModel;
@@ -259,6 +260,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
         .requireBlobs("outputCols", outputs);
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
+    ColumnKinds.ofText(description.netText()).require(feed.table());
     Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
     PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),
         feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, getThreadsPerWorker(),

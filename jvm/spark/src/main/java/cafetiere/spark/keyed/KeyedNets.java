@@ -6,6 +6,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
 import cafetiere.spark.internal.NamedColumn;
+import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.saved.ModelFolder;
 import cafetiere.spark.util.HadoopFiles;
@@ -40,6 +41,8 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
   static final String NET = "net";
   /** In the metadata of NET: the names of the columns that are learned from, a JSON list. */
   static final String COLUMNS = "columns";
+  /** Beside it: what they are learned as, {@link ColumnKinds#json}; older models lack it. */
+  static final String KINDS = "kinds";
   /** Beside it: the column of keys. */
   static final String KEY = "key";
 
@@ -164,7 +167,10 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
     for (JsonNode name : Json.parse(field(table).metadata().getString(COLUMNS))) {
       cells.add(new FeedSchema.Input("table", name.asText(), true));
     }
-    return FeedSchema.of(schema, cells, "");
+    FeedSchema feed = FeedSchema.of(schema, cells, "");
+    Metadata noted = field(table).metadata();
+    ColumnKinds.ofJson(noted.contains(KINDS) ? noted.getString(KINDS) : "").require(feed.table());
+    return feed;
   }
 
   /** A net a row, before the rows of its key. */

@@ -6,10 +6,14 @@ import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
 import cafetiere.spark.internal.NamedColumn;
 import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.Serializable;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
@@ -98,6 +102,16 @@ public record KeyedTraining(
         functions.sum(given), functions.sum(functions.when(isNet, given))).head();
   }
 
+  /** What the nets learn these columns as. */
+  private ColumnKinds kinds(List<String> features) {
+    Map<String, String> kinds = new HashMap<>();
+    for (JsonNode column : Json.parse(options).path("columns")) {
+      String name = column.path("name").asText();
+      if (features.contains(name)) kinds.put(name, column.path("kind").asText());
+    }
+    return ColumnKinds.of(kinds);
+  }
+
   private static int slots(SparkContext sc) {
     return Math.max(1, SparkInternals.taskSlots(sc).orElse(sc.defaultParallelism()));
   }
@@ -124,6 +138,7 @@ public record KeyedTraining(
         .add("classes", DataTypes.createArrayType(DataTypes.StringType, false), true)
         .add(new StructField(KeyedNets.NET, DataTypes.StringType, true, new MetadataBuilder()
             .putString(KeyedNets.COLUMNS, Json.array(features).toString())
+            .putString(KeyedNets.KINDS, kinds(features).json())
             .putString(KeyedNets.KEY, keyColumn).build()))
         .add("weights", DataTypes.BinaryType, true);
   }

@@ -47,7 +47,7 @@ final class PredictRow extends Prediction<TableScorer> {
   @Override
   TableScorer open(SavedNet net, SerializableConfiguration conf) {
     return SavedNets.ofTables().scorer(row.catalogString() + " " + net.version(conf.value()),
-        () -> net.open(columns(), conf.value()));
+        () -> net.open(row, columns(), conf.value()));
   }
 
   @Override

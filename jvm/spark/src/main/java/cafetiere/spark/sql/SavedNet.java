@@ -5,12 +5,14 @@ import cafetiere.core.score.CellType;
 import cafetiere.core.score.Scorer;
 import cafetiere.core.score.TableScorer;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.saved.ModelFolder;
 import cafetiere.spark.util.HadoopFiles;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * A model that {@code CaffeModel.write} has saved, as a task reads it, which has no session.
@@ -51,11 +53,12 @@ record SavedNet(String path, String output, ModelFolder folder) {
         MeanFiles.of(conf, net).bytes());
   }
 
-  /** The same of rows of a table that has such columns. */
-  TableScorer open(Map<String, CellType> columns, Configuration conf) {
+  /** The same of rows of a table that has such columns; refuses types that the net has not learned. */
+  TableScorer open(StructType row, Map<String, CellType> columns, Configuration conf) {
     JsonNode params = params(conf);
-    return new TableScorer(params.path("net").asText(), HadoopFiles.read(folder.weights(), conf),
-        columns, blob(params));
+    String net = params.path("net").asText();
+    ColumnKinds.ofNet(net).require(row);
+    return new TableScorer(net, HadoopFiles.read(folder.weights(), conf), columns, blob(params));
   }
 
   /** Of the model, which scores what it is given: a preprocessor would need the whole row. */

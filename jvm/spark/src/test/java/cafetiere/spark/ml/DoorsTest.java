@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.score.CellType;
 import cafetiere.core.score.TableScorer;
 import cafetiere.spark.BothLines;
+import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestCluster;
 import cafetiere.spark.sql.Functions;
 import com.sun.management.ThreadMXBean;
@@ -132,6 +134,49 @@ class DoorsTest {
         assertEquals(List.of(wanted[0], wanted[1]), inSql, day);
       }
     }
+  }
+
+  /** Days, seconds and microseconds are the same to the engine: scores would be wrong without an error. */
+  @Test
+  void aColumnOfAnotherTypeThanInTrainingIsRefused() {
+    assertRefused("seen", "date(seen)", "is of type date, and the net has learned it as a timestamp");
+    assertRefused("seen", "unix_micros(seen)",
+        "is of type bigint, and the net has learned it as a timestamp");
+    assertRefused("seen", "string(seen)", "is of type string, and the net has learned it as a timestamp");
+    assertRefused("born", "timestamp(born)", "is of type timestamp, and the net has learned it as a date");
+    assertRefused("born", "unix_date(born)", "is of type int, and the net has learned it as a date");
+    assertRefused("age", "date(seen)", "is of type date, and the net has learned it as a number");
+    assertRefused("visits", "seen", "is of type timestamp, and the net has learned it as a number");
+    assertRefused("member", "string(member)", "is of type string, and the net has learned it as a number");
+  }
+
+  private static void assertRefused(String column, String as, String why) {
+    Dataset<Row> other = table.withColumn(column, functions.expr(as));
+    String told = assertThrows(PreflightException.class, () -> model.transform(other)).getMessage();
+    assertTrue(told.contains("column '" + column + "' " + why), told);
+    assertThrows(PreflightException.class, () -> model.transformSchema(other.schema()));
+    CaffeEstimator again = new CaffeEstimator().setNet(model.caffeModel().getNet())
+        .setSolver("base_lr: 0.1 lr_policy: 'fixed' max_iter: 1").setPredictionCol("");
+    told = assertThrows(PreflightException.class, () -> again.transformSchema(other.schema())).getMessage();
+    assertTrue(told.contains("column '" + column + "' " + why), told);
+    String inSql = text(assertThrows(Exception.class, () -> other.selectExpr("cafetiere.predict('"
+        + folder.resolve("model") + "', struct(" + String.join(", ", COLUMNS.keySet())
+        + "), 'probability')").collectAsList()));
+    assertTrue(inSql.contains("column '" + column + "' " + why), inSql);
+  }
+
+  @Test
+  void numbersOfOtherTypesHaveTheSameScores() {
+    Dataset<Row> others = table.selectExpr("id", "cast(age as decimal(9, 2)) age", "float(visits) visits",
+        "city", "born", "cast(seen as timestamp_ntz) seen", "int(member) member");
+    assertEquals(ROWS, model.transform(others).count());
+    assertEquals(withoutTime(table), withoutTime(others));
+  }
+
+  /** The zone of the session decides which time one without a zone is. */
+  private static List<Row> withoutTime(Dataset<Row> rows) {
+    return model.transform(rows.withColumn("seen", functions.lit(null).cast("timestamp")))
+        .select("id", "probability").orderBy("id").collectAsList();
   }
 
   @Test

@@ -273,6 +273,9 @@ class KeyedNetsTest {
         loaded.copy(ParamMap.empty()).transform(table).orderBy("id").collectAsList());
     String told = assertThrows(IllegalStateException.class, loaded::caffeModel).getMessage();
     assertTrue(told.contains("nets()"), told);
+    Dataset<Row> other = table.withColumn("since", functions.expr("timestamp(since)"));
+    assertTrue(assertThrows(PreflightException.class, () -> loaded.transform(other)).getMessage()
+        .contains("'since' is of type timestamp, and the net has learned it as a date"));
   }
 
   @Test
