@@ -28,6 +28,8 @@ import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.storage.StorageLevel;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Trains a net for each key of a table. The rows are shuffled by key; a task trains its keys one after
@@ -41,6 +43,7 @@ import org.apache.spark.storage.StorageLevel;
 public record KeyedTraining(
     String keyColumn, FeedSchema rows, Set<String> targets, String options)
     implements Serializable {
+  private static final Logger LOG = LoggerFactory.getLogger(KeyedTraining.class);
   private static final int TASKS_PER_SLOT = 8; // keys are of unequal sizes
   /** The key beside the columns of a table, one of which may be called key. */
   private static final String OWN_KEY = "cafetiere key";
@@ -87,11 +90,24 @@ public record KeyedTraining(
     Dataset<Row> nets = BinaryRows.map(sorted, schema(schema.fields()[0]),
         partition -> new KeyedTask(this, schema, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
     try {
-      return new KeyedNets(nets, keyColumn, run.end(totals(nets)), "");
+      Row totals = totals(nets);
+      requireNets(nets, totals.getLong(0), totals.getLong(1));
+      return new KeyedNets(nets, keyColumn, run.end(totals), "");
     } catch (Throwable e) {
       nets.unpersist();
       throw e;
     }
+  }
+
+  /** Refuses a table without keys, and warns where none has a net: a net that fails does not fail a fit. */
+  private static void requireNets(Dataset<Row> nets, long keys, long withNets) {
+    if (keys == 0) {
+      throw new PreflightException(List.of("the table has no rows: nothing can be learned from it"));
+    }
+    if (withNets > 0) return;
+    Row first = nets.select("key", "error").orderBy("key").first();
+    LOG.warn("None of the {} keys of groupCol has a net, so that all predictions are null; of the first,"
+        + " {}: {}", keys, first.get(0), first.getString(1));
   }
 
   /** Keys, nets, rows, rows of keys that have a net. A net is trained when its row is asked for: now. */

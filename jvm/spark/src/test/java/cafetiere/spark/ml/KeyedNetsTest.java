@@ -11,11 +11,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
+import cafetiere.spark.Logged;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.connect.RunReport;
 import cafetiere.spark.cost.Account;
+import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.UncheckedIOException;
@@ -335,6 +337,18 @@ class KeyedNetsTest {
           keys.transform(own).select("id", "prediction").orderBy("id").collectAsList());
     }
     named.unpersist();
+  }
+
+  @Test
+  void aFitThatTrainsNoNetSaysSo() {
+    assertTrue(assertThrows(PreflightException.class, () -> keyed().setFeaturesCols("age", "city")
+        .fit(table.filter("id < 0"))).getMessage().contains("the table has no rows: nothing can be learned"));
+    try (Logged logged = new Logged(KeyedTraining.class)) {
+      CaffeClassificationModel none = keyed().setMinGroupRows(5000).fit(table.filter("id < 400"));
+      assertTrue(logged.text().contains("WARN None of the " + none.nets().count() + " keys of groupCol has a"
+          + " net, so that all predictions are null; of the first, shop 0: "), logged.text());
+      assertTrue(logged.text().contains("200 row(s), and a net needs 5000"), logged.text());
+    }
   }
 
   @Test
