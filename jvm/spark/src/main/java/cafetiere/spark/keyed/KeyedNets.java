@@ -23,9 +23,11 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -116,7 +118,7 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
 
   /** The net of one key; an error where it has none. */
   public CaffeModel model(Object key, Outputs outputs) {
-    List<Row> found = table.filter(functions.col("key").eqNullSafe(functions.lit(key)))
+    List<Row> found = table.withColumn("wanted", functions.lit(key)).filter(sameKey(key))
         .select("error", NET, "weights").collectAsList();
     if (found.isEmpty()) throw new IllegalArgumentException("no row in training had the key " + key);
     Row row = found.get(0);
@@ -126,6 +128,13 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
     return CaffeModel.ofWeights(row.<byte[]>getAs(2), Map.of())
         .setNet(row.getString(1) + TO_PREDICT)
         .setOutputCols(outputs.blobs().toArray(new String[0]));
+  }
+
+  /** The condition on {@code wanted}. What is no value of the keys' type is a key that does not occur. */
+  private String sameKey(Object key) {
+    DataType type = table.schema().fields()[0].dataType();
+    boolean areNumbers = key instanceof Number && type instanceof NumericType;
+    return areNumbers ? "key <=> wanted" : "key <=> try_cast(wanted AS " + type.sql() + ")";
   }
 
   /** Writes the table below a folder. */

@@ -144,6 +144,7 @@ class KeyedNetsTest {
     assertTrue(assertThrows(IllegalArgumentException.class, () -> model.netOf("a gap"))
         .getMessage().contains("the label is missing"));
     assertThrows(IllegalArgumentException.class, () -> model.netOf("nowhere"));
+    assertThrows(IllegalArgumentException.class, () -> model.netOf(3));
   }
 
   @Test
@@ -307,6 +308,9 @@ class KeyedNetsTest {
         regressor.copy(ParamMap.empty()).setGroupCol("group").setMinGroupRows(100).fit(paid);
     Dataset<Row> own = paid.filter("group = 3");
     CaffeRegressionModel alone = regressor.setNumWorkers(1).fit(own);
+    assertArrayEquals(keyed.netOf(3).weights(), keyed.netOf("3").weights());
+    assertTrue(assertThrows(IllegalArgumentException.class, () -> keyed.netOf("three")).getMessage()
+        .contains("no row in training had the key three"));
     Row net = keyed.nets().filter("key = 3").first();
     assertNotNull(net.getAs("net"));
     assertArrayEquals(alone.caffeModel().weights(), net.<byte[]>getAs("weights"));
