@@ -2,6 +2,7 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.internal.LocalSaving;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
@@ -11,6 +12,7 @@ import cafetiere.spark.saved.ModelWriter;
 import cafetiere.spark.util.HadoopFiles;
 import java.util.List;
 import java.util.function.BiFunction;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.ml.util.MLWriter;
@@ -74,10 +76,20 @@ final class SavedTableModel {
   /** The path of the weights of a saved model. */
   static String weights(String path) {
     if (areWeights(path)) return path;
+    requireModel(path);
     String weights = ModelFolder.inTableModel(path).weights();
     String large = ModelFolder.hdf5(weights);
     return HadoopFiles.exists(large, SparkSession.active().sparkContext().hadoopConfiguration())
         ? large : weights;
+  }
+
+  /** Refuses folders that initialModel cannot begin with. */
+  private static void requireModel(String path) {
+    Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
+    if (HadoopFiles.exists(ModelFolder.inTableModel(path).path(), conf)) return;
+    throw new PreflightException(List.of("initialModel: " + ModelFolder.otherThanModel(path, conf)
+        .orElse("there is no saved model of a table at " + path + ": give the path that model.write().save()"
+            + " has written, or that of a file of weights")));
   }
 
   /** The text of the net of a saved model. */

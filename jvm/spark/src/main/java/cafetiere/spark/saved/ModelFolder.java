@@ -4,6 +4,7 @@ package cafetiere.spark.saved;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 
 /**
@@ -22,6 +23,19 @@ public record ModelFolder(String path) {
   /** The folder of the nets of all keys, which a saved model of a table may have instead. */
   public static String netsOfKeys(String path) {
     return path + "/nets";
+  }
+
+  /** What is there in place of a model that predicts by itself, and where such a one may be; or nothing. */
+  public static Optional<String> otherThanModel(String path, Configuration conf) {
+    if (HadoopFiles.exists(netsOfKeys(path), conf)) {
+      return Optional.of("the model at " + path + " has a net for each key: save the model of one, which"
+          + " modelOf(key) gives, and give the path of that");
+    }
+    if (HadoopFiles.exists(path + "/stages", conf)) {
+      return Optional.of(path + " is a saved pipeline: give the path of its model, which is a folder of "
+          + path + "/stages, or save that stage by itself");
+    }
+    return Optional.empty();
   }
 
   /** A caffemodel, unless there is its {@link #hdf5} form. */

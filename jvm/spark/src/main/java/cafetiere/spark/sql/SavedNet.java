@@ -27,10 +27,9 @@ record SavedNet(String path, String output, ModelFolder folder) {
     for (ModelFolder folder : List.of(new ModelFolder(path), ModelFolder.inTableModel(path))) {
       if (HadoopFiles.exists(folder.weights(), conf)) return new SavedNet(path, output, folder);
     }
-    if (HadoopFiles.exists(ModelFolder.netsOfKeys(path), conf)) {
-      throw new IllegalArgumentException("the model at " + path + " has a net for each key: give predict"
-          + " the path of the model of one, which modelOf(key) gives, or use transform");
-    }
+    ModelFolder.otherThanModel(path, conf).ifPresent(told -> {
+      throw new IllegalArgumentException(told + ", or use transform");
+    });
     throw new IllegalArgumentException("there is no saved CaffeModel at " + path + " (no "
         + new ModelFolder(path).weights() + "): give predict the path that model.write().save() has"
         + " written; a model larger than spark.cafetiere.largestModel is for transform");

@@ -31,6 +31,7 @@ import org.apache.spark.ml.tuning.TrainValidationSplitModel;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -285,6 +286,18 @@ class TargetsTest {
     Path file = Files.write(folder.resolve("first.caffemodel"), weights);
     CaffeClassifier again = classifier.setInitialModel(file.toString()).setBaseLr(0).setSeed(99);
     assertArrayEquals(weights, again.fit(train).caffeModel().weights());
+  }
+
+  @Test
+  void initialModelIsThatOfOneNet(@TempDir Path folder) throws Exception {
+    Files.createDirectories(folder.resolve("pipeline/stages"));
+    Files.createDirectories(folder.resolve("keyed/nets"));
+    assertTrue(refusal(regressor().setInitialModel(folder.resolve("pipeline").toString()))
+        .contains("pipeline is a saved pipeline: give the path of its model"));
+    assertTrue(refusal(regressor().setInitialModel(folder.resolve("keyed").toString()))
+        .contains("keyed has a net for each key"));
+    assertTrue(refusal(regressor().setInitialModel("/nowhere"))
+        .contains("initialModel: there is no saved model of a table at /nowhere"));
   }
 
   @Test

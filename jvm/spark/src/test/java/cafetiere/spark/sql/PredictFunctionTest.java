@@ -130,6 +130,10 @@ class PredictFunctionTest {
     String keyed = folder.resolve("keyed").toString();
     Files.createDirectories(Path.of(ModelFolder.netsOfKeys(keyed)));
     assertTells("has a net for each key", "cafetiere_predict('" + keyed + "', features)");
+    String pipeline = folder.resolve("pipeline").toString();
+    Files.createDirectories(Path.of(pipeline, "stages"));
+    assertTells("is a saved pipeline: give the path of its model",
+        "cafetiere.predict('" + pipeline + "', features)");
     assertTells("of type string", "cafetiere.predict('" + path + "', 'text')");
     assertTells("predict takes the path", "cafetiere_predict('" + path + "')");
   }
