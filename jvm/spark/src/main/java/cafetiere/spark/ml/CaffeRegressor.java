@@ -82,6 +82,10 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
           ? "loss is quantile: set quantiles, such as 0.1, 0.5 and 0.9"
           : "quantiles is set, and loss is " + getLoss() + ": set loss to quantile"));
     }
+    if (isSet(huberDelta()) && !getLoss().equals("huber")) {
+      throw new PreflightException(List.of(
+          "huberDelta is set, and loss is " + getLoss() + ": set loss to huber"));
+    }
     ObjectNode options = Json.object().put("loss", getLoss()).put("delta", getHuberDelta());
     for (double quantile : getQuantiles()) options.withArray("quantiles").add(quantile);
     List<String> several = List.of(getLabelCols());

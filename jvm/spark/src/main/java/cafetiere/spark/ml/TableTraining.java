@@ -74,6 +74,12 @@ final class TableTraining {
       findings.add("patience is set, and there are no rows to test on: set validationFraction, or"
           + " validationIndicatorCol");
     }
+    if (params.isSet(params.minGroupRows()) && params.getGroupCol().isEmpty()) {
+      findings.add("minGroupRows is set, and groupCol is not: set groupCol");
+    }
+    if (task.labels().contains(params.getGroupCol())) {
+      findings.add("column '" + params.getGroupCol() + "' is the label, and groupCol: set another groupCol");
+    }
     if (!findings.isEmpty()) throw new PreflightException(findings);
     if (!params.getGroupCol().isEmpty()) {
       KeyedParams.check(params);

@@ -301,6 +301,15 @@ class TargetsTest {
   }
 
   @Test
+  void paramsWithoutWhatTheyAreForAreRefused() {
+    assertTrue(refusal(regressor().setQuantiles(0.5)).contains("quantiles is set, and loss is squared"));
+    assertTrue(refusal(regressor().setHuberDelta(2)).contains("huberDelta is set, and loss is squared"));
+    assertTrue(refusal(regressor().setMinGroupRows(9)).contains("minGroupRows is set, and groupCol is not"));
+    assertTrue(refusal(regressor().setNumWorkers(1).setGroupCol("paid"))
+        .contains("'paid' is the label, and groupCol"));
+  }
+
+  @Test
   void whatCannotStopEarlyIsRefused() {
     assertTrue(refusal(stopping().setValidationFraction(0)).contains("no rows to test on"));
     assertTrue(refusal(stopping().setValidationIndicatorCol("c3")).contains("use one of them"));
