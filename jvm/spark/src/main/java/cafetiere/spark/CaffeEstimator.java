@@ -93,10 +93,18 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     TrainingPlan plan = plan(train);
     if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
-    TrainingResult result = Run.of(chosenEngine(), plan, train, test, getPricePerCoreHour(), uid);
+    TrainingResult result = trained(plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
+  }
+
+  private TrainingResult trained(TrainingPlan plan, Dataset<Row> train, Dataset<Row> test) {
+    try {
+      return Run.of(chosenEngine(), plan, train, test, getPricePerCoreHour(), uid);
+    } catch (RuntimeException e) {
+      throw HeldOutRows.explained(e, getValidationIndicatorCol(), train, test);
+    }
   }
 
   /**

@@ -113,9 +113,17 @@ final class TableTraining {
     try (Prepared fit = prepare(params, task, data, columns)) {
       String net = fit.estimator().getNet();
       check.accept(SavedTableModel.label(net));
-      return fit.estimator().setValidationData(fit.test()).fit(fit.train())
+      return fitted(params, fit)
           .setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
           .setLabelCol(task.labels().get(0)).setBatchSize(BATCH_TO_PREDICT);
+    }
+  }
+
+  private static CaffeModel fitted(TableParams<?> params, Prepared fit) {
+    try {
+      return fit.estimator().setValidationData(fit.test()).fit(fit.train());
+    } catch (RuntimeException e) {
+      throw HeldOutRows.explained(e, params.getValidationIndicatorCol(), fit.train(), fit.test());
     }
   }
 
@@ -240,10 +248,14 @@ final class TableTraining {
 
   private static String net(
       TableParams<?> params, String given, Dataset<Row> train, TableColumns columns, int shards) {
-    String counted = columns.options(train);
-    try (TableStatistics whole = new TableStatistics(counted)) {
-      whole.merge(statistics(columns.schema(), counted, train));
-      return whole.net(netOptions(params, given, columns, shards).toString());
+    try {
+      String counted = columns.options(train);
+      try (TableStatistics whole = new TableStatistics(counted)) {
+        whole.merge(statistics(columns.schema(), counted, train));
+        return whole.net(netOptions(params, given, columns, shards).toString());
+      }
+    } catch (CafetiereException | PreflightException e) {
+      throw HeldOutRows.explained(e, params.getValidationIndicatorCol(), train, null);
     }
   }
 

@@ -301,6 +301,20 @@ class TargetsTest {
   }
 
   @Test
+  void rowsToTestOnAreSomeOfThem() {
+    for (boolean isHeld : new boolean[] {true, false}) {
+      Dataset<Row> marked = train.withColumn("held", functions.lit(isHeld));
+      String why = "validationIndicatorCol 'held' is true in " + (isHeld ? "all rows" : "no row");
+      String told = assertThrows(PreflightException.class,
+          () -> regressor().setValidationIndicatorCol("held").fit(marked)).getMessage();
+      assertTrue(told.contains(why), told);
+      told = assertThrows(PreflightException.class,
+          () -> classifier().setValidationIndicatorCol("held").fit(marked)).getMessage();
+      assertTrue(told.contains(why), told);
+    }
+  }
+
+  @Test
   void paramsWithoutWhatTheyAreForAreRefused() {
     assertTrue(refusal(regressor().setQuantiles(0.5)).contains("quantiles is set, and loss is squared"));
     assertTrue(refusal(regressor().setHuberDelta(2)).contains("huberDelta is set, and loss is squared"));

@@ -265,6 +265,17 @@ class PreflightTest {
   }
 
   @Test
+  void rowsToTrainAndToTestOnAreSomeOfThem() {
+    for (boolean isHeld : new boolean[] {true, false}) {
+      CaffeEstimator marked = estimator().setValidationIndicatorCol("held");
+      String refused = assertThrows(PreflightException.class,
+          () -> marked.fit(table.withColumn("held", functions.lit(isHeld)))).getMessage();
+      assertTrue(refused.contains("validationIndicatorCol 'held' is true in "
+          + (isHeld ? "all rows" : "no row")), refused);
+    }
+  }
+
+  @Test
   void aSolverThatDoesNotSayHowLongToTrain() {
     String solver = TestImages.solver(10).replace("max_iter: 10", "");
     assertFinding("nothing says how long to train: set epochs or maxIter, or max_iter in the solver",
