@@ -40,6 +40,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.NumericType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** What a fit on a table does: one pass counts, a net is made of the counts, and it is trained. */
@@ -255,7 +257,23 @@ final class TableTraining {
         return whole.net(netOptions(params, given, columns, shards).toString());
       }
     } catch (CafetiereException | PreflightException e) {
+      requireNumbers(columns, params.getIdCol(), train);
       throw HeldOutRows.explained(e, params.getValidationIndicatorCol(), train, null);
+    }
+  }
+
+  /** Names a row without a number to learn: the engine counts labels as it counts what may be missing. */
+  private static void requireNumbers(TableColumns columns, String id, Dataset<Row> train) {
+    for (StructField field : columns.fields()) {
+      if (!columns.task().labels().contains(field.name())) continue;
+      if (!columns.task().kind().equals(NUMBER) || !(field.dataType() instanceof NumericType)) continue;
+      Column label = NamedColumn.of(field.name());
+      Column row = id.isEmpty() ? functions.lit("") : NamedColumn.of(id);
+      for (Row found : train.filter(label.isNull().or(functions.isnan(label))).select(row).takeAsList(1)) {
+        throw new PreflightException(List.of("column '" + field.name() + "'"
+            + (id.isEmpty() ? "" : ", id " + found.get(0))
+            + ": the label is missing; drop such rows, or fill it"));
+      }
     }
   }
 

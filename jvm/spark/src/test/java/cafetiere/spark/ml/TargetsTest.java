@@ -315,6 +315,15 @@ class TargetsTest {
   }
 
   @Test
+  void aRowWithoutANumberToLearnIsNamed() {
+    for (String none : List.of("double('NaN')", "NULL")) {
+      Dataset<Row> gap = train.withColumn("paid", functions.expr("if(id = 7, " + none + ", paid)"));
+      String told = assertThrows(Exception.class, () -> regressor().fit(gap)).getMessage();
+      assertTrue(told.contains("column 'paid', id 7: the label is missing; drop such rows"), told);
+    }
+  }
+
+  @Test
   void paramsWithoutWhatTheyAreForAreRefused() {
     assertTrue(refusal(regressor().setQuantiles(0.5)).contains("quantiles is set, and loss is squared"));
     assertTrue(refusal(regressor().setHuberDelta(2)).contains("huberDelta is set, and loss is squared"));
