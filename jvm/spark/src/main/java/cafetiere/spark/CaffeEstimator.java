@@ -296,7 +296,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       inputs.addAll(top.inputs(top.columnOf(getFeaturesCol(), getLabelCol())));
     }
     FeedSchema feed = FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
-    ColumnKinds.ofText(net.netText()).require(feed.table());
+    ColumnKinds.ofDescription(net.json()).require(feed.table());
     return feed;
   }
 

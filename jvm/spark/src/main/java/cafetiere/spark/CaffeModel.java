@@ -260,7 +260,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
         .requireBlobs("outputCols", outputs);
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
-    ColumnKinds.ofText(description.netText()).require(feed.table());
+    ColumnKinds.ofDescription(description.json()).require(feed.table());
     Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
     PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),
         feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, getThreadsPerWorker(),

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.kinds;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import cafetiere.core.Engine;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.types.StructField;
@@ -24,39 +21,19 @@ import org.apache.spark.sql.types.StructType;
  * @param kinds of columns; a column that is not here may be of any type
  */
 public record ColumnKinds(Map<String, ColumnKind> kinds) {
-  private static final int OCTAL = 8;
-  private static final int OCTAL_DIGITS = 3;
-
   /** Those that a net's TableData layers name. */
   public static ColumnKinds ofNet(String net) {
     String options = Json.object().put("phase", "TEST").put("net", net).toString();
-    return ofText(Json.parse(Engine.describe(options)).path("net_text").asText());
+    return ofDescription(Json.parse(Engine.describe(options)));
   }
 
-  /** The same of the text that the engine writes of a net, which has one field in each line. */
-  public static ColumnKinds ofText(String text) {
+  /** The same of a net that the engine has described; rows to score need not have its targets. */
+  public static ColumnKinds ofDescription(JsonNode net) {
     Map<String, ColumnKind> kinds = new HashMap<>();
-    Map<String, ColumnKind> ofTop = new HashMap<>();
-    boolean isColumn = false;
-    String name = "";
-    String kind = "";
-    for (Iterator<String> lines = text.lines().iterator(); lines.hasNext();) {
-      String line = lines.next().strip();
-      if (line.equals("column {")) {
-        isColumn = true;
-        kind = ColumnKind.NUMBER.name();
-      } else if (isColumn && line.startsWith("name: ")) {
-        name = unescaped(line.substring("name: \"".length(), line.length() - 1));
-      } else if (isColumn && line.startsWith("kind: ")) {
-        kind = line.substring("kind: ".length());
-      } else if (isColumn && line.equals("}")) {
-        isColumn = false;
-        add(ofTop, name, kind);
-      } else if (line.equals("target: true")) {
-        ofTop.clear(); // it stands behind the columns of its top, which rows to score need not have
-      } else if (line.equals("}")) {
-        ofTop.forEach((column, its) -> kinds.merge(column, its, ColumnKind::stricter));
-        ofTop.clear();
+    for (JsonNode top : net.path("data_layer").path("tops")) {
+      if (top.path("target").asBoolean()) continue;
+      for (int i = 0; i < top.path("columns").size(); i++) {
+        add(kinds, top.path("columns").path(i).asText(), top.path("kinds").path(i).asText());
       }
     }
     return new ColumnKinds(Map.copyOf(kinds));
@@ -99,24 +76,5 @@ public record ColumnKinds(Map<String, ColumnKind> kinds) {
 
   private static void add(Map<String, ColumnKind> kinds, String column, String kind) {
     ColumnKind.of(kind).ifPresent(known -> kinds.merge(column, known, ColumnKind::stricter));
-  }
-
-  /** A string as protobuf prints it, where bytes that are not ASCII are octal. */
-  private static String unescaped(String printed) {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    for (int i = 0; i < printed.length(); i++) {
-      char c = printed.charAt(i);
-      if (c == '\\') {
-        c = printed.charAt(++i);
-        if (Character.digit(c, OCTAL) >= 0) {
-          c = (char) Integer.parseInt(printed.substring(i, i + OCTAL_DIGITS), OCTAL);
-          i += OCTAL_DIGITS - 1;
-        } else {
-          c = c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c;
-        }
-      }
-      bytes.write(c);
-    }
-    return bytes.toString(UTF_8);
   }
 }

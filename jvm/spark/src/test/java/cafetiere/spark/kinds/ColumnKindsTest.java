@@ -9,7 +9,7 @@ import java.util.Map;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 
-/** Kinds of columns as the engine writes them in a net's text. */
+/** Kinds of columns as the engine tells them of a net. */
 class ColumnKindsTest {
   private static final String NET = """
       layer { name: 'table' type: 'TableData' top: 'input' top: 'code' top: 'label' table_data_param {
