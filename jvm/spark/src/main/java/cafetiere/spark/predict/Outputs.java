@@ -43,11 +43,12 @@ public record Outputs(List<String> names, String predictionCol, boolean isNullab
     return new GenericInternalRow(cells);
   }
 
-  /** The index of the largest value (the first of equal ones); a single value itself. */
+  /** The index of the largest value (the first of equal ones), NaN if one is; a single value itself. */
   static double prediction(float[] values) {
     if (values.length == 1) return values[0];
     int best = 0;
-    for (int i = 1; i < values.length; i++) {
+    for (int i = 0; i < values.length; i++) {
+      if (Float.isNaN(values[i])) return Double.NaN;
       if (values[i] > values[best]) best = i;
     }
     return best;
