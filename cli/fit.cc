@@ -66,8 +66,8 @@ Result<Asked> asked_of(const FitFlags& flags, const std::vector<Column>& feature
   return Asked{std::move(table), std::move(rows)};
 }
 
-/// Gives numbers that name classes, and are read as texts, one form each.
-/// `label` is a column.
+/// Gives the cells of a label, which is a column, one form each, if they are numbers that name classes and
+/// are read as texts.
 void name_classes(const FitTask& task, const std::string& label, CsvTable* table) {
   CsvTable::Cells& cells = table->cells[*table->find(label)];
   const bool are_texts = task.columns[task.features].type == ColumnType::kString;
