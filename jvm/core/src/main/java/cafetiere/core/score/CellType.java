@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.util.List;
 
 /** What the cells of a table's column are, as the table was that a net was trained on. */
 public enum CellType {
@@ -20,8 +21,12 @@ public enum CellType {
   DOUBLE("f64"),
   /** {@code double[]}, as vectors are. */
   DOUBLES("f64"),
+  /** {@code float[]}. */
+  FLOATS("f32"),
   /** {@link String}. */
   TEXT("string"),
+  /** A {@code List} of {@link String}, of which nulls are left out. */
+  TEXTS("string"),
   /** {@link LocalDate}. */
   DATE("i32"),
   /** {@link Instant}. */
@@ -31,6 +36,8 @@ public enum CellType {
 
   private static final long MICROS_PER_SECOND = 1_000_000;
   private static final int NANOS_PER_MICRO = 1_000;
+  /** Ends each text of several. */
+  private static final byte TEXT_END = 0x1f;
 
   private final String engineName;
 
@@ -45,7 +52,9 @@ public enum CellType {
   /** Bytes that a cell takes with its length, at most. */
   int room(Object cell) {
     if (cell instanceof String text) return Integer.BYTES + 3 * text.length();
+    if (cell instanceof List<?> texts) return texts.stream().mapToInt(this::room).sum() + Integer.BYTES;
     if (cell instanceof double[] values) return Integer.BYTES + Double.BYTES * values.length;
+    if (cell instanceof float[] values) return Integer.BYTES + Float.BYTES * values.length;
     if (cell instanceof byte[] file) return Integer.BYTES + file.length;
     return Integer.BYTES + Double.BYTES;
   }
@@ -68,7 +77,17 @@ public enum CellType {
       case DOUBLES -> {
         for (double value : (double[]) cell) to.putDouble(value);
       }
+      case FLOATS -> {
+        for (float value : (float[]) cell) to.putFloat(value);
+      }
       case TEXT -> putText((String) cell, to);
+      case TEXTS -> {
+        for (Object text : (List<?>) cell) {
+          if (text == null) continue;
+          putText((String) text, to);
+          to.put(TEXT_END);
+        }
+      }
       case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
       case TIMESTAMP -> to.putLong(micros((Instant) cell));
       case IMAGE -> to.put((byte[]) cell);

@@ -7,16 +7,20 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
@@ -85,12 +89,14 @@ final class PredictRow extends Prediction<TableScorer> {
     if (List.of(DataTypes.TimestampType, DataTypes.TimestampNTZType).contains(type)) {
       return CellType.TIMESTAMP;
     }
-    boolean isDoubles =
-        type instanceof ArrayType array && array.elementType().equals(DataTypes.DoubleType);
-    if (isDoubles || type.equals(SQLDataTypes.VectorType())) return CellType.DOUBLES;
+    if (type.equals(SQLDataTypes.VectorType())) return CellType.DOUBLES;
+    DataType element = type instanceof ArrayType array ? array.elementType() : DataTypes.NullType;
+    if (element.equals(DataTypes.StringType)) return CellType.TEXTS;
+    if (element.equals(DataTypes.FloatType)) return CellType.FLOATS;
+    if (element instanceof NumericType) return CellType.DOUBLES;
     throw new UnsupportedOperationException("predict cannot take column '" + field.name()
-        + "' of type " + type.catalogString()
-        + ": cast it to a number, a string, a date, a timestamp, an array of double or a vector");
+        + "' of type " + type.catalogString() + ": cast it to a number, a string, a date, a timestamp, a"
+        + " vector, or an array of numbers or strings");
   }
 
   private static Object value(InternalRow cells, int i, DataType type) {
@@ -102,8 +108,23 @@ final class PredictRow extends Prediction<TableScorer> {
     if (type instanceof DecimalType decimal) {
       return cells.getDecimal(i, decimal.precision(), decimal.scale()).toDouble();
     }
-    if (type instanceof ArrayType) return whole(cells.getArray(i)).toDoubleArray();
+    if (type instanceof ArrayType array) return values(cells.getArray(i), array.elementType());
     if (type.equals(SQLDataTypes.VectorType())) return vector(cells, i).toArray();
     return cells.get(i, type);
+  }
+
+  /** Those of a cell; of texts, some may be null. */
+  private static Object values(ArrayData array, DataType type) {
+    if (type.equals(DataTypes.StringType)) {
+      return Arrays.stream(array.toObjectArray(type)).map(text -> Objects.toString(text, null)).toList();
+    }
+    whole(array);
+    if (type.equals(DataTypes.FloatType)) return array.toFloatArray();
+    if (type.equals(DataTypes.DoubleType)) return array.toDoubleArray();
+    return Arrays.stream(array.toObjectArray(type)).mapToDouble(PredictRow::number).toArray();
+  }
+
+  private static double number(Object value) {
+    return value instanceof Decimal decimal ? decimal.toDouble() : ((Number) value).doubleValue();
   }
 }

@@ -94,6 +94,23 @@ class DoorsTest {
   }
 
   @Test
+  void arraysInSqlHaveTheScoresOfTransform() throws Exception {
+    Dataset<Row> arrays = spark.range(200).selectExpr("id", "array(id % 7, id % 5) AS longs",
+        "array(float(id % 3) / float(7), float(id)) AS floats", "array(decimal(id % 9) / 4) AS decimals",
+        "array(concat('word \u00e9 ', id % 6), NULL, 'all') AS words", "int(id % 3 = 0) AS label");
+    CaffeClassificationModel learned = new CaffeClassifier().setIdCol("id").setMaxEpochs(1).setNumWorkers(1)
+        .setFeaturesCols("longs", "floats", "decimals", "words").fit(arrays);
+    String path = folder.resolve("arrays").toString();
+    learned.write().overwrite().save(path);
+    Dataset<Row> scored = learned.transform(arrays).selectExpr("probability", "cafetiere.predict('" + path
+        + "', struct(longs, floats, decimals, words), 'probability')");
+    for (Row row : scored.collectAsList()) {
+      List<Float> score = row.getList(1);
+      assertArrayEquals(floats(row.<Vector>getAs(0).toArray()), new float[] {score.get(0), score.get(1)});
+    }
+  }
+
+  @Test
   void cellsInAJvmHaveTheScoresOfTransform() {
     byte[] weights = model.caffeModel().weights();
     String net = model.caffeModel().getNet();
