@@ -70,7 +70,8 @@ public final class ProgressLine {
     line.append(text("  %,.0f rows/s", event.path("rows_per_s").asDouble()));
     line.append(text("  waits: data %.0f %%", 100 * event.path("wait_data").asDouble()));
     line.append(text(", network %.0f %%", 100 * event.path("wait_comm").asDouble()));
-    return line.append(eta(step, maxIter, event.path("seconds").asDouble())).toString();
+    double seconds = event.path("seconds").asDouble();
+    return line.append(isLast() ? "  took " + clock(seconds) : eta(step, maxIter, seconds)).toString();
   }
 
   /** Of nets of keys, whose number nobody knows before their tasks have ended. */

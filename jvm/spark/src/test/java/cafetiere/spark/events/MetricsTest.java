@@ -129,7 +129,7 @@ class MetricsTest {
     List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
     assertEquals("cafetiere  epoch 2.5  step 50/200  loss 0.1250  test accuracy 0.9712"
         + "  11,023 rows/s  waits: data 1 %, network 8 %", lines.get(0));
-    assertTrue(lines.get(1).endsWith("ETA 00:00"), lines.get(1));
+    assertTrue(lines.get(1).endsWith("  took 00:40"), lines.get(1));
   }
 
   @Test
