@@ -215,10 +215,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     NetDescription description = findings.of(() -> describe(settings));
     FeedSchema schema = description == null ? null
         : findings.of(() -> feed(train.schema(), description, tops(description)));
-    if (description != null && getMaxIter() == 0 && getEpochs() == 0 && description.maxIter() == 0) {
-      findings.add(List.of("nothing says how long to train: set epochs or maxIter, or max_iter in the"
-          + " solver"));
-    }
     if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this, !isOfRounds()));
     findings.refuse();
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());

@@ -212,11 +212,6 @@ public record NetDescription(JsonNode json) {
     return json.path("solver").path("sync").asText("allreduce");
   }
 
-  /** Steps that the solver trains, 0 if it does not say. */
-  public long maxIter() {
-    return json.path("solver").path("max_iter").asLong();
-  }
-
   /** Steps from one test to the next, 0 if the solver does not say. */
   long testInterval() {
     return json.path("solver").path("test_interval").asLong();

@@ -276,14 +276,6 @@ class PreflightTest {
   }
 
   @Test
-  void aSolverThatDoesNotSayHowLongToTrain() {
-    String solver = TestImages.solver(10).replace("max_iter: 10", "");
-    assertFinding("nothing says how long to train: set epochs or maxIter, or max_iter in the solver",
-        assertThrows(PreflightException.class, () -> plan(estimator().setSolver(solver), table)).findings());
-    assertDoesNotThrow(() -> plan(estimator().setSolver(solver).setEpochs(1), table));
-  }
-
-  @Test
   void aTableWithoutRows() {
     Dataset<Row> empty = table.filter("id < 0");
     assertTrue(refusal(estimator(), empty).get(0).startsWith("the table has no rows"));
