@@ -65,7 +65,7 @@ def _json(path):
 
 def _numbers(told, name, folder):
     """Those of a list that may be missing."""
-    numbers = told.get(name, None)
+    numbers = told.get(name)
     if numbers is None:
         return ()
     if not isinstance(numbers, list):

@@ -60,7 +60,7 @@ object CaffeOnSpark {
   * All four read what to do of the source's `conf`, whose model they write or read.
   */
 class CaffeOnSpark(@transient val sc: SparkContext) extends Serializable {
-  @transient val sqlContext: SQLContext = ImageTable.session(sc).sqlContext
+  @transient val sqlContext: SQLContext = ImageTable.session.sqlContext
 
   /** The first of a column's numbers, such as a label. */
   @transient val floatarray2doubleUDF: UserDefinedFunction =

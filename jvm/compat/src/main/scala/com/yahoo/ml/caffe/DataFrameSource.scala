@@ -23,7 +23,7 @@ class DataFrameSource(conf: Config, layerId: Int, isTrain: Boolean)
   }
 
   override def makeRDD(sc: SparkContext): RDD[(String, Array[Any])] = {
-    val table = ImageTable.session(sc).read.format(layer.getDataframeFormat).load(sourceFilePath)
+    val table = ImageTable.session.read.format(layer.getDataframeFormat).load(sourceFilePath)
     val names = (0 until getNumTops()).map(layer.getTop(_).getName)
     names.find(!table.columns.contains(_)).foreach { missing =>
       throw new IllegalArgumentException(s"$sourceFilePath has no column '$missing', which a top of layer" +

@@ -11,7 +11,7 @@ import org.apache.spark.sql.{Column, DataFrame, Row, SparkSession, functions}
 class LMDB(conf: Config, layerId: Int, isTrain: Boolean) extends ImageDataSource(conf, layerId, isTrain) {
   override def makeRDD(sc: SparkContext): RDD[(String, String, Int, Int, Int, Boolean, Array[Byte])] = {
     val partitions = if (conf.lmdb_partitions > 0) conf.lmdb_partitions.toString else ""
-    val records = ImageTable.session(sc).read.format("lmdb")
+    val records = ImageTable.session.read.format("lmdb")
       .option("layout", "hwc").option("partitions", partitions).load(sourceFilePath)
     ImageTable.elements(records, isEncoded = false)
   }
@@ -22,7 +22,7 @@ class SeqImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
     extends ImageDataSource(conf, layerId, isTrain) {
   override def makeRDD(sc: SparkContext): RDD[(String, String, Int, Int, Int, Boolean, Array[Byte])] = {
     val least = math.max(conf.clusterSize, sc.defaultMinPartitions)
-    ImageTable.elements(SequenceImages.read(ImageTable.session(sc), sourceFilePath, least), isEncoded = true)
+    ImageTable.elements(SequenceImages.read(ImageTable.session, sourceFilePath, least), isEncoded = true)
   }
 }
 
@@ -33,7 +33,7 @@ class ImageDataFrame(conf: Config, layerId: Int, isTrain: Boolean)
     extends ImageDataSource(conf, layerId, isTrain) {
   override def makeRDD(sc: SparkContext): RDD[(String, String, Int, Int, Int, Boolean, Array[Byte])] = {
     val layer = memdatalayer_param
-    val all = ImageTable.session(sc).read.format(layer.getDataframeFormat).load(sourceFilePath)
+    val all = ImageTable.session.read.format(layer.getDataframeFormat).load(sourceFilePath)
     val select = (0 until layer.getDataframeColumnSelectCount).map(layer.getDataframeColumnSelect)
     val table = if (select.isEmpty) all else all.selectExpr(select: _*)
     Seq("label", "data").find(!table.columns.contains(_)).foreach { missing =>
@@ -45,8 +45,7 @@ class ImageDataFrame(conf: Config, layerId: Int, isTrain: Boolean)
 }
 
 private[caffe] object ImageTable {
-  def session(sc: SparkContext): SparkSession =
-    SparkSession.builder().getOrCreate()
+  def session: SparkSession = SparkSession.builder().getOrCreate()
 
   /** A table's images; `isEncoded`: whether they are files where no column says so. */
   def elements(

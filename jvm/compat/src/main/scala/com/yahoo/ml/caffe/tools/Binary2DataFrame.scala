@@ -35,5 +35,5 @@ object Binary2DataFrame extends Tool {
 class Binary2DataFrame(@transient sc: SparkContext, conf: Config) extends Serializable {
 
   /** A file's id, its label, an int, and its bytes. */
-  def makeRDD(): RDD[Row] = Binary2DataFrame.table(ImageTable.session(sc), conf.imageRoot, conf.labelFile).rdd
+  def makeRDD(): RDD[Row] = Binary2DataFrame.table(ImageTable.session, conf.imageRoot, conf.labelFile).rdd
 }

@@ -33,7 +33,7 @@ class Binary2Sequence(@transient sc: SparkContext, conf: Config) extends Seriali
 
   /** A file's serialized name and label, and its bytes. */
   def makeRDD(): RDD[(BytesWritable, BytesWritable)] =
-    Binary2Sequence.table(ImageTable.session(sc), conf.imageRoot, conf.labelFile).rdd.map { row =>
+    Binary2Sequence.table(ImageTable.session, conf.imageRoot, conf.labelFile).rdd.map { row =>
       val key = new ByteArrayOutputStream
       val out = new ObjectOutputStream(key)
       out.writeObject((row.getString(0), row.getString(1)))
