@@ -26,14 +26,14 @@ class ImageNetLoader(bucket: String) extends java.io.Serializable {
       height: Int = 256,
       width: Int = 256,
       numParts: Option[Int] = None): RDD[(Array[Byte], Int)] =
-    ImageNetLoader.files(sc, s"$bucket/$dataPath*", s"$bucket/$labelsPath", numParts).flatMap { case (file, label) =>
+    ImageNetLoader.files(s"$bucket/$dataPath*", s"$bucket/$labelsPath", numParts).flatMap { case (file, label) =>
       ScaleAndConvert.decompressImageAndResize(file, height, width).map((_, label))
     }
 }
 
 private[loaders] object ImageNetLoader {
   /** The files in tars and their classes. */
-  def files(sc: SparkContext, tars: String, labels: String, parts: Option[Int]): RDD[(Array[Byte], Int)] = {
+  def files(tars: String, labels: String, parts: Option[Int]): RDD[(Array[Byte], Int)] = {
     val session = SparkSession.builder().getOrCreate()
     val table: DataFrame = session.read.format("tar").option("labels", labels).load(tars)
     val all = table.select("data", "label").rdd.map(row => (row.getAs[Array[Byte]](0), row.getInt(1)))

@@ -21,5 +21,5 @@ class ImageNetLoader(bucket: String) extends java.io.Serializable {
       dataPath: String,
       labelsPath: String,
       numParts: Option[Int] = None): RDD[(Array[Byte], Int)] =
-    loaders.ImageNetLoader.files(sc, s"$bucket/$dataPath*", s"$bucket/$labelsPath", numParts)
+    loaders.ImageNetLoader.files(s"$bucket/$dataPath*", s"$bucket/$labelsPath", numParts)
 }
