@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 
 import pytest
-from test_cli import SOLVER, write_idx
+from bars import SOLVER, write_idx
 
 ROOT = pathlib.Path(__file__).parents[2]
 QEMU = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]

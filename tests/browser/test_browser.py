@@ -14,7 +14,7 @@ import subprocess
 import time
 
 import pytest
-from test_cli import ROOT
+from program import ROOT
 from test_ui import history, patient_get, spark_of, spark_process
 
 STEPS = 10_000

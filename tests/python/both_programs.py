@@ -2,14 +2,12 @@
 """`cafetiere fit` and `python -m cafetiere fit` on the same tables: what both write and say."""
 
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
-PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
+from program import PROGRAM, ROOT
+
 VISITORS = ROOT / "examples/tables/visitors.csv"
 FILES = ("net.prototxt", "model.caffemodel", "table.json")
 

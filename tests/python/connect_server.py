@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from test_cli import ROOT
+from program import ROOT
 
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 CLIENT = ROOT / ".venv-connect/bin/python"

@@ -6,12 +6,10 @@ import pathlib
 import numpy as np
 import pytest
 from built import caffe
-from test_cli import PROGRAM, run
+from program import run
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-
-needs_program = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
 
 
 def layer(kind, parameters="", bottoms="x", tops="y", name=None):

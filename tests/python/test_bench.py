@@ -91,7 +91,7 @@ def test_history_keeps_when_what_and_where(tmp_path):
 
 
 def test_nets_of_the_benches_compile(tmp_path):
-    from test_cli import PROGRAM
+    from program import PROGRAM
 
     if PROGRAM is None:
         return

@@ -1,111 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line program, run as users run it, on databases made from generated digits."""
 
-import gzip
 import json
-import pathlib
-import random
 import re
 import signal
-import struct
 import subprocess
-import time
 
 import pytest
+from bars import NET, SOLVER, make_work
+from program import PROGRAM, needs_the_program, run, wait_for
 
 from cafetiere import _cores
 
-ROOT = pathlib.Path(__file__).parents[2]
-# The newest build for this machine, whatever its preset.
-PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
-PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 GLOG = re.compile(r"^[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^\]:]+:\d+\] ")
-SIDE, CLASSES = 8, 4
-
-NET = """
-name: "Bars"
-layer {{
-  name: "images" type: "Data" top: "data" top: "label"
-  include {{ phase: TRAIN }}
-  transform_param {{ scale: 0.00390625 mirror: true }}
-  data_param {{ source: "train_db" batch_size: 16 backend: {backend} }}
-}}
-layer {{
-  name: "images" type: "Data" top: "data" top: "label"
-  include {{ phase: TEST }}
-  transform_param {{ scale: 0.00390625 }}
-  data_param {{ source: "test_db" batch_size: 10 backend: {backend} }}
-}}
-layer {{
-  name: "conv" type: "Convolution" bottom: "data" top: "conv"
-  convolution_param {{ num_output: 6 kernel_size: 3 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{ name: "relu" type: "ReLU" bottom: "conv" top: "conv" }}
-layer {{ name: "drop" type: "Dropout" bottom: "conv" top: "conv" }}
-layer {{
-  name: "ip" type: "InnerProduct" bottom: "conv" top: "ip"
-  inner_product_param {{ num_output: 4 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{
-  name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy"
-  include {{ phase: TEST }}
-}}
-layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}
-"""
-
-SOLVER = """
-net: "net.prototxt"
-test_iter: 3 test_interval: 10
-base_lr: 0.05 momentum: 0.9 weight_decay: 0.001
-lr_policy: "multistep" gamma: 0.5 stepvalue: 8 stepvalue: 14
-display: 5 max_iter: 20
-snapshot: 10 snapshot_prefix: "bars"
-random_seed: 3
-"""
-
-
-def run(*arguments, cwd, code=0, **options):
-    """Runs the program; returns what it wrote to both streams."""
-    done = subprocess.run(
-        [PROGRAM, *map(str, arguments)],
-        cwd=cwd,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
-        check=False,
-        **options,
-    )
-    assert done.returncode == code, done.stdout
-    return done.stdout
-
-
-def write_idx(folder, name, count, seed, opened=open):
-    """Images with a bright bar whose row tells the class, and their labels."""
-    rng = random.Random(seed)
-    labels = bytes(rng.randrange(CLASSES) for _ in range(count))
-    pixels = bytearray()
-    for label in labels:
-        image = [[rng.randrange(60) for _ in range(SIDE)] for _ in range(SIDE)]
-        image[2 * label] = [200 + rng.randrange(56) for _ in range(SIDE)]
-        pixels += bytes(value for row in image for value in row)
-    with opened(folder / f"{name}-images", "wb") as file:
-        file.write(struct.pack(">4i", 0x803, count, SIDE, SIDE) + bytes(pixels))
-    with opened(folder / f"{name}-labels", "wb") as file:
-        file.write(struct.pack(">2i", 0x801, count) + labels)
-
-
-def make_work(folder, backend):
-    write_idx(folder, "train", 50, 1)
-    write_idx(folder, "test", 30, 2, gzip.open)
-    for part in ("train", "test"):
-        flag = f"-backend={backend}"
-        run("convert_mnist", flag, f"{part}-images", f"{part}-labels", f"{part}_db", cwd=folder)
-    (folder / "net.prototxt").write_text(NET.format(backend=backend.upper()))
-    (folder / "solver.prototxt").write_text(SOLVER)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -434,13 +343,6 @@ def test_a_signal_interrupts_a_test(trained, tmp_path):
     assert process.wait(timeout=60) == 0
     assert b"Test interrupted." in log.read_bytes()
     assert b"Optimization stopped early." in log.read_bytes()
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.05)
 
 
 def test_time_tells_each_layer(trained):

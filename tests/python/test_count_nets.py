@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from test_cli import PROGRAM
+from program import PROGRAM, needs_the_program
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 TOOL = pathlib.Path(__file__).parents[2] / "tools/count_nets"
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 4, 8, 8] } } }\n'

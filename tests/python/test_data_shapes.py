@@ -4,9 +4,9 @@
 import re
 
 import pytest
-from test_cli import PROGRAM, run
+from program import needs_the_program, run
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 # The ends of CaffeNet's train_val.prototxt.
 TRAIN_VAL = """

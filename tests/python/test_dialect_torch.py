@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from built import caffe
-from test_cli import ROOT
+from program import ROOT
 
 sys.path += map(str, ROOT.glob("build/peers/lib/python3.*/site-packages"))
 torch = pytest.importorskip("torch")

@@ -18,14 +18,12 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
+from program import PROGRAM, ROOT
 from pyspark.ml.functions import array_to_vector
 
 from cafetiere import _library, tables
 from cafetiere.spark.ml import CaffeClassifier, CaffeRegressor
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
-PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
 UTC = datetime.UTC
 ROWS = 1000
 FEATURES = ["age", "visits", "city", "born", "seen"]

@@ -10,10 +10,10 @@ import tarfile
 import numpy as np
 import pytest
 from PIL import Image
-from test_cli import PROGRAM, ROOT
+from program import PROGRAM, ROOT, needs_the_program
 from test_readme import write_idx
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 

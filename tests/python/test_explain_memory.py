@@ -10,13 +10,13 @@ import struct
 import subprocess
 
 import pytest
-from test_cli import PROGRAM, ROOT, run, wait_for
+from program import PROGRAM, ROOT, needs_the_program, run, wait_for
 
 from cafetiere import NetSpec
 from cafetiere import layers as L
 from cafetiere import params as P
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 RULE = 'type: "{}" base_lr: 0.0001 lr_policy: "fixed" momentum: 0.9 random_seed: 1 display: 1\n'
 SGD, ADAM = RULE.format("SGD"), RULE.format("Adam")

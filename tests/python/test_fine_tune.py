@@ -2,12 +2,12 @@
 """Deploy nets that are made trainable."""
 
 import pytest
-from test_cli import PROGRAM, ROOT
+from program import ROOT, needs_the_program
 
 import cafetiere as caffe
 from cafetiere.proto import caffe_pb2
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 SOLVER = "base_lr: 0.01 lr_policy: 'fixed' max_iter: 3"
 

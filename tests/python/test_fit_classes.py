@@ -6,11 +6,12 @@ import datetime
 import io
 
 import pytest
-from both_programs import PROGRAM, both, run_program, run_python
+from both_programs import both, run_program, run_python
+from program import needs_the_program
 
 from cafetiere import tables
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 
 def written(path, head, rows):

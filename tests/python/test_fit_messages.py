@@ -7,11 +7,12 @@ import re
 
 import pandas
 import pytest
-from both_programs import PROGRAM, both, refused, run_program, run_python
+from both_programs import both, refused, run_program, run_python
+from program import needs_the_program
 
 from cafetiere import _progress, tables
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 
 def written(path, head, rows):

@@ -11,13 +11,14 @@ import time
 
 import numpy as np
 import pytest
-from both_programs import FILES, PROGRAM, ROOT, VISITORS, both, refused, run_program, run_python
+from both_programs import FILES, VISITORS, both, refused, run_program, run_python
+from program import PROGRAM, ROOT, needs_the_program
 
 from cafetiere import _cells, _split, tables
 from cafetiere._library import library
 
 FRACTIONS = "x,y\n" + "".join(f"{i},{i / 2}\n" for i in range(21))
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import json
 import threading
 
 import pytest
-from test_cli import PROGRAM
+from program import needs_the_program
 
 pytest.importorskip("pandas")
 from cafetiere.spark.history import History
 from cafetiere.spark.progress import follow
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 EVENTS = [
     {"event": "log", "text": "begins"},

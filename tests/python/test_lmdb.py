@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 
 import pytest
-from test_cli import PROGRAM
+from program import PROGRAM
 from test_readme import write_idx
 
 READ_ONLY, NO_LOCK, FIRST, NEXT = 0x20000, 0x400000, 0, 8

@@ -8,8 +8,8 @@ import subprocess
 import zipfile
 
 import pytest
-from test_cli import ROOT, make_work
-from test_cli import pytestmark as needs_the_program
+from bars import make_work
+from program import ROOT, needs_the_program
 from test_ranks import Ranks, weights
 
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"

@@ -11,8 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from test_cli import PROGRAM, ROOT
-from test_cli import pytestmark as needs_the_program
+from program import PROGRAM, ROOT, needs_the_program
 from test_loading import JAR, compiled, needs_a_jar
 
 QEMU = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")

@@ -17,17 +17,16 @@ from onnx_nets import (
     image,
     import_net,
     layer,
-    needs_program,
     random_net,
     recurrent,
     scores,
 )
 from onnx_nets import inputs as inputs_of
-from test_cli import ROOT, run
+from program import ROOT, needs_the_program, run
 
 onnx = pytest.importorskip("onnx")
 
-pytestmark = needs_program
+pytestmark = needs_the_program
 
 
 def check_round_trip(text):

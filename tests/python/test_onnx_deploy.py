@@ -5,22 +5,22 @@ import pathlib
 
 import numpy as np
 import pytest
+from bars import make_work
 from built import caffe
 from onnx_nets import (
     EXPORT,
     GAUSS,
     assert_close,
     layer,
-    needs_program,
     onnx,
     runtime_scores,
     scores,
 )
-from test_cli import make_work, run
+from program import needs_the_program, run
 
 from cafetiere.proto import caffe_pb2
 
-pytestmark = needs_program
+pytestmark = needs_the_program
 
 MEMORY = (
     'layer { name: "mem" type: "MemoryData" top: "data" top: "label" memory_data_param '

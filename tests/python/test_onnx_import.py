@@ -3,12 +3,12 @@
 
 import numpy as np
 import pytest
-from onnx_nets import assert_close, import_net, needs_program, onnx, onnxruntime
-from test_cli import run
+from onnx_nets import assert_close, import_net, onnx, onnxruntime
+from program import needs_the_program, run
 
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
 
-pytestmark = needs_program
+pytestmark = needs_the_program
 
 
 node = helper.make_node

@@ -7,14 +7,14 @@ import sys
 import numpy as np
 import pytest
 from built import caffe
-from test_cli import PROGRAM, ROOT, run
+from program import ROOT, needs_the_program, run
 
 # What bench/setup-peers has installed; what is in the test's own environment goes before it.
 sys.path += map(str, ROOT.glob("build/peers/lib/python3.*/site-packages"))
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 
 def conv_norm(inputs, outputs, size=3, stride=1, groups=1):

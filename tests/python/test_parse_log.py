@@ -6,7 +6,8 @@ import math
 import sys
 
 import pytest
-from test_cli import PROGRAM, make_work, run
+from bars import make_work
+from program import PROGRAM, run
 
 from cafetiere import parse_log
 

@@ -14,8 +14,8 @@ import threading
 import numpy as np
 import pyspark
 import pytest
+from program import PROGRAM
 from spark_settings import java_options
-from test_cli import PROGRAM
 
 ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

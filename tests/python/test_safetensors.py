@@ -8,10 +8,10 @@ import struct
 import numpy as np
 import pytest
 from built import caffe
-from onnx_nets import CONV, image, layer, needs_program, random_net
-from test_cli import run
+from onnx_nets import CONV, image, layer, random_net
+from program import needs_the_program, run
 
-pytestmark = needs_program
+pytestmark = needs_the_program
 
 
 def test_safetensors_agree_with_their_library(work):

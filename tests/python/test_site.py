@@ -6,11 +6,11 @@ import re
 import subprocess
 
 import pytest
-from test_cli import PROGRAM, ROOT
+from program import ROOT, needs_the_program
 
 import cafetiere
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 
 def module(name):

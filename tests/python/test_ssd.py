@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import ssd_net
-from test_cli import PROGRAM, run
+from program import PROGRAM, run
 
 pytestmark = pytest.mark.skipif(not ctypes.util.find_library("lmdb"), reason="needs liblmdb.so")
 

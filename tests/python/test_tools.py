@@ -6,9 +6,10 @@ import struct
 import zlib
 
 import pytest
-from test_cli import PROGRAM, run, write_idx
+from bars import write_idx
+from program import needs_the_program, run
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+pytestmark = needs_the_program
 
 SIDE, CLASSES = 8, 4
 

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from test_cli import ROOT
+from program import ROOT
 
 JAVA = ROOT / "jvm/spark/src/main/java/cafetiere/spark"
 GOLDEN = ROOT / "jvm/spark/src/test/resources/preflight"

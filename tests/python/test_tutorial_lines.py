@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from test_cli import ROOT
+from program import ROOT
 
 LINES = ROOT / "bench/tutorials/lines"
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from program import ROOT
 from spark_settings import java_options
-from test_cli import ROOT
 
 FOLDER = ROOT / "docs/tutorials"
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"

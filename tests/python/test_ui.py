@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 from connect_server import free_port
-from test_cli import ROOT
+from program import ROOT
 
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 NAME = "<script>alert(1)</script>"
