@@ -18,7 +18,6 @@ public final class ProgressLine {
   private long lastPrint = Long.MIN_VALUE;
   private int width;
   private String scores = "";
-  private JsonNode latest;
   private long firstStep;
   private double firstSeconds = Double.MAX_VALUE;
 
@@ -31,20 +30,17 @@ public final class ProgressLine {
   synchronized void show(JsonNode event) {
     String kind = event.path("event").asText();
     if (kind.equals("progress")) {
-      latest = event;
-      print(render(event), isLast());
+      print(render(event), isLast(event));
     } else if (kind.equals("keys")) {
       print(keys(event), event.path("tasks").asLong() == event.path("of").asLong());
     } else if (kind.equals("test")) {
       scores = scores(event.path("outputs"));
-      // The scores of the trained net come behind the last progress.
-      if (isLast()) print(render(latest), true);
     }
   }
 
-  private boolean isLast() {
-    return latest != null
-        && latest.path("step").asLong() >= latest.path("max_iter").asLong(Long.MAX_VALUE);
+  /** Whether a progress is that of the last iteration, which comes after its test. */
+  private static boolean isLast(JsonNode progress) {
+    return progress.path("step").asLong() >= progress.path("max_iter").asLong(Long.MAX_VALUE);
   }
 
   /** Ends the line that is rewritten in place, so that other output starts on its own. */
@@ -71,7 +67,7 @@ public final class ProgressLine {
     line.append(text("  waits: data %.0f %%", 100 * event.path("wait_data").asDouble()));
     line.append(text(", network %.0f %%", 100 * event.path("wait_comm").asDouble()));
     double seconds = event.path("seconds").asDouble();
-    return line.append(isLast() ? "  took " + clock(seconds) : eta(step, maxIter, seconds)).toString();
+    return line.append(isLast(event) ? "  took " + clock(seconds) : eta(step, maxIter, seconds)).toString();
   }
 
   /** Of nets of keys, whose number nobody knows before their tasks have ended. */

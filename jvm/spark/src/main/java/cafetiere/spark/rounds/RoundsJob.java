@@ -126,6 +126,7 @@ final class RoundsJob implements AutoCloseable {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
         watch(log.test(retried(Work.TEST), iter()));
       }
+      log.end();
       while (now.path("posterior").asBoolean()) posterior();
       long skipped = rows.skipped() + (heldOut == null ? 0 : heldOut.skipped());
       return finish(log, state, rows.rows(), skipped);

@@ -34,6 +34,7 @@ final class RoundsLog {
   private long sequence;
   private long lastEvent = start;
   private long rowsSince;
+  private ObjectNode lastProgress;  // of the last iteration, until it has been tested
   private final ShardTimes times = new ShardTimes();
 
   /** {@code settings}: what the engine says of the run. */
@@ -100,6 +101,11 @@ final class RoundsLog {
     return outputs;
   }
 
+  /** Tells the progress of the last iteration, whose scores are there now. */
+  void end() {
+    if (lastProgress != null) send(lastProgress);
+  }
+
   /** Rows used in each epoch that was begun, in order. */
   ArrayNode rowsPerEpoch() {
     ArrayNode rows = Json.array();
@@ -141,7 +147,11 @@ final class RoundsLog {
         0, 1 - share(times.computing() + times.waiting(), elapsed, executors)));
     event.put("seconds", seconds());
     times.tell(event, elapsed, executors);
-    send(event);
+    if (step < maxIter) {
+      send(event);
+    } else {
+      lastProgress = event;
+    }
   }
 
   private static double share(double seconds, double elapsed, int executors) {

@@ -152,6 +152,7 @@ class RoundsTest {
         .setEvents(dir.resolve("run").toString()), table);
     String events = Run.of(new RoundsEngine(), plan, table, TestImages.images(spark, 101)).events();
     assertEquals(List.of(0L, 10L, 20L), steps(events, "test"));
+    assertTrue(events.lastIndexOf("\"progress\"") > events.lastIndexOf("\"test\""), events);
     String file = Files.readString(dir.resolve("run.jsonl"));
     assertEquals(events.lines().count(), file.lines().count());
     assertTrue(file.contains("\"test\"") && file.contains("\"progress\""), file);
@@ -220,7 +221,6 @@ class RoundsTest {
     return Json.parse(result).path("sha256").asText();
   }
 
-  /** Replicas that this JVM's garbage collector could not free. */
   /** The steps of the events of one kind, in order. */
   private static List<Long> steps(String events, String kind) {
     return events.lines().map(Json::parse)
@@ -228,6 +228,7 @@ class RoundsTest {
         .map(event -> event.path("step").asLong()).toList();
   }
 
+  /** Replicas that this JVM's garbage collector could not free. */
   private static int liveNetsHere() throws Exception {
     String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
         new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
