@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from pyspark.errors import UnsupportedOperationException
 
 from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier
 from cafetiere.spark.progress import _look
@@ -36,6 +37,9 @@ def test_each_key_has_the_net_of_its_rows_alone(table, tmp_path):
     assert sorted(nets) == [f"key {i}" for i in range(10)]
     assert 'is "yes" in all rows' in nets["key 9"].error
     assert nets["key 9"].weights is None
+    for of_one in ("labels", "caffeModel"):
+        with pytest.raises(UnsupportedOperationException, match="there is a net for each key"):
+            getattr(model, of_one)
     for key in ("key 0", "key 7"):
         own = table.filter(f"key = '{key}'")
         alone = CaffeClassifier(numWorkers=1, **PARAMS).fit(own)

@@ -104,6 +104,8 @@ record TableColumns(
     int[] size = params.getImageSize();
     if (size.length > 0 && (size.length != 2 || size[0] < 1 || size[1] < 1)) {
       findings.add("imageSize is " + Arrays.toString(size) + ": give height and width, such as 32, 32");
+    } else if (size.length > 0 && !kinds.contains(IMAGE)) {
+      findings.add("imageSize is for columns of images, and there is none to learn from: leave it out");
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
     return new TableColumns(task, List.copyOf(fields), List.copyOf(kinds), size,

@@ -54,7 +54,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
   /** With groupCol: a row for each key, with its net and weights, or why it has none. */
   public Dataset<Row> nets() {
     if (nets != null) return nets.table();
-    throw new IllegalStateException("there is one net for all rows: caffeModel() is it");
+    throw new UnsupportedOperationException("there is one net for all rows: caffeModel() is it");
   }
 
   @Override
@@ -158,7 +158,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
 
   void requireOneNet(String what) {
     if (nets == null) return;
-    throw new IllegalStateException(
+    throw new UnsupportedOperationException(
         "there is a net for each key of groupCol: nets() has of all what " + what + " has of one, and"
             + " modelOf(key) is the model of one");
   }

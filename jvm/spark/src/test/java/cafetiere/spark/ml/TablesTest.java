@@ -292,6 +292,8 @@ class TablesTest {
     assertEquals(120, classifier.setImageSize(4, 4).fit(several).transform(several).count());
     assertTrue(assertThrows(PreflightException.class, () -> classifier.setImageSize(4).fit(several))
         .getMessage().contains("imageSize is [4]"));
+    assertTrue(assertThrows(PreflightException.class, () -> classifier.setImageSize(4, 4).fit(several.drop("file")
+        .withColumn("x", functions.lit(1.5)))).getMessage().contains("imageSize is for columns of images"));
     String bad = assertThrows(Exception.class, () -> classifier.setImageSize(4, 4).fit(
         several.selectExpr("id", "side", "if(id = 78, cast('no' as binary), file) file"))).getMessage();
     assertTrue(bad.contains("column \"file\", id 78"), bad);
