@@ -189,7 +189,8 @@ Status run_batch(cft_predictor* p, const Row& row, int64_t first, int64_t rows,
 
 template <class Row>
 Status run_rows(cft_predictor* p, int64_t count, const Row& row, float* const* outputs) {
-  if (std::ranges::count(std::span(outputs, p->net->row_axes.size()), nullptr) > 0) {
+  const auto arrays = std::span(outputs, p->net->row_axes.size());
+  if (count > 0 && std::ranges::count(arrays, nullptr) > 0) {
     return invalid_argument("one of the arrays of `outputs` is NULL");
   }
   const int64_t batch = p->net->batch;
@@ -332,12 +333,14 @@ std::string describe(const PredictedNet& net) {
   for (size_t o = 0; o < net.outputs.size(); ++o) {
     const int axis = net.row_axes[o];
     std::vector<int64_t> dims = net.shapes[o].dims();
-    if (axis >= 0 && dims[size_t(axis)] == net.batch) dims.erase(dims.begin() + axis);
+    if (axis >= 0)
+      dims[size_t(axis)] /= net.batch;  // find_rows() has checked that it can be divided
+    if (axis >= 0 && dims[size_t(axis)] == 1) dims.erase(dims.begin() + axis);
     list.push_back({{"name", net.outputs[o]},
                     {"shape", dims},
                     {"size", row_size(net.shapes[o], axis, net.batch)}});
   }
-  return json_text({{"outputs", list}});
+  return json_text({{"outputs", list}, {"batch", net.batch}});
 }
 
 }  // namespace

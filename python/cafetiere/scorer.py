@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import pathlib
+import threading
 
 import numpy as np
 
@@ -24,8 +25,8 @@ class Scorer:
     have the bits of its transform.
 
     A row feeds the first top of the net's data layer (of several layers, that of the first with two
-    tops), which scales and crops it as in training; other tops, such as a label, read zeros. One
-    thread at a time.
+    tops), which scales and crops it as in training; other tops, such as a label, read zeros.
+    Recurrent layers begin each score() with zeros. Threads that share a Scorer take turns.
     """
 
     def __init__(self, net, weights, output=None, batch=0, threads=1, precision="float32"):
@@ -40,12 +41,13 @@ class Scorer:
         made = ctypes.c_void_p()
         call("cft_predictor_create", json.dumps(options).encode(), None, 0, ctypes.byref(made))
         self._handle = Handle(made, "cft_predictor_destroy")
-        outputs = call_for_json("cft_predictor_describe", self._handle)["outputs"]
+        self._turn = threading.Lock()
+        told = call_for_json("cft_predictor_describe", self._handle)
+        outputs, self._batch = told["outputs"], told["batch"]
         if len(outputs) > 1:
             names = ", ".join(each["name"] for each in outputs)
             raise ValueError(f"the net ends in several blobs: output= one of {names}")
         self.output, self.shape = outputs[0]["name"], tuple(outputs[0]["shape"])
-        self._size = outputs[0]["size"]
 
     def score(self, table, column=None):
         """The scores of a table's rows, an array of float32 (rows, ..).
@@ -55,16 +57,21 @@ class Scorer:
         Polars, DuckDB), whose column of lists `column` names. Arrow's memory, and arrays of float32
         whose rows lie one after another, are read where they lie; others are converted first.
         """
-        if is_pandas(table):
-            return self._of_array(_pandas_rows(table, column))
-        if _arrow.is_arrow(table):
-            scores = [self._of_array(rows) for rows in _arrow.blocks(table, column)]
-            return np.concatenate(scores) if scores else np.empty((0, *self.shape), np.float32)
-        if not isinstance(table, np.ndarray) and hasattr(table, "__dlpack__"):
-            table = np.from_dlpack(table)
-        return self._of_array(table)
+        with self._turn:
+            call("cft_predictor_reset", self._handle)
+            if is_pandas(table):
+                return self._of_array(_pandas_rows(table, column))
+            if _arrow.is_arrow(table):
+                blocks = _whole_batches(_arrow.blocks(table, column), self._batch)
+                scores = [self._of_array(rows) for rows in blocks]
+                return np.concatenate(scores) if scores else np.empty((0, *self.shape), np.float32)
+            if not isinstance(table, np.ndarray) and hasattr(table, "__dlpack__"):
+                table = np.from_dlpack(table)
+            return self._of_array(table)
 
     def _of_array(self, rows):
+        if np.ma.is_masked(rows) or np.iscomplexobj(rows):
+            raise TypeError("a masked or a complex number is no float: fill or convert it first")
         rows = np.ascontiguousarray(rows, np.float32)
         if rows.ndim < 2:
             raise ValueError(f"rows have an axis of their own: shape (rows, ..), not {rows.shape}")
@@ -83,6 +90,26 @@ class Scorer:
                 1,
             )
         return scores
+
+
+def _whole_batches(blocks, batch):
+    """The blocks cut where batches end, so that scores do not depend on how rows are chunked."""
+    rest = np.empty((0, 0), np.float32)
+    for block in blocks:
+        if not len(block):
+            continue
+        if len(rest):
+            missing = batch - len(rest)
+            rest, block = np.concatenate([rest, block[:missing]]), block[missing:]
+            if len(rest) < batch:
+                continue
+            yield rest
+        whole = len(block) // batch * batch
+        if whole:
+            yield block[:whole]
+        rest = block[whole:].copy()  # a block's memory goes with the next one
+    if len(rest):
+        yield rest
 
 
 def _pointers(array):

@@ -252,6 +252,30 @@ std::vector<std::string> default_outputs(const std::string& net) {
 }
 
 /// Without `outputs` a net gives what only losses, scores and layers without tops read.
+/// A row of 16 has five items on the first axis of the output.
+TEST(Predictor, TellsTheShapeOfARowThatHasSeveralItems) {
+  const std::string items = R"(
+    layer { name: "flat" type: "Reshape" bottom: "score" top: "flat"
+      reshape_param { shape { dim: -1 dim: 2 } } })";
+  const auto p = predictor(kNet + items, "flat");
+  ASSERT_TRUE(p);
+  char* text = nullptr;
+  ASSERT_EQ(cft_predictor_describe(p.get(), &text), 0) << cft_last_error();
+  const auto told = nlohmann::json::parse(text);
+  cft_free(text);
+  EXPECT_EQ(told["batch"], 16);
+  EXPECT_EQ(told["outputs"][0]["shape"], (std::vector{5, 2}));
+  EXPECT_EQ(told["outputs"][0]["size"], kScores);
+}
+
+TEST(Predictor, NeedsNoArraysForNoRows) {
+  const auto p = predictor(kNet, "score");
+  float* const none[] = {nullptr};
+  EXPECT_EQ(cft_predictor_run(p.get(), 0, "", 0, none), 0) << cft_last_error();
+  const RowBytes row = same_rows(1);
+  EXPECT_NE(cft_predictor_run(p.get(), 1, row.span().data(), row.span().size(), none), 0);
+}
+
 TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
   EXPECT_THAT(default_outputs(std::string(kNet) + R"(
     layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "score"

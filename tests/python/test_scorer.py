@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of all kinds are scored without Spark, with the same bytes."""
 
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -171,10 +172,12 @@ def test_no_memory_of_arrow_is_kept(scorer, rows):
         (pa.array([[1.0] * INPUTS, [1.0]], pa.list_(pa.float32())), "row 1 of the column has 1"),
         (pa.array([[1.0] * INPUTS], pa.list_(pa.float64())), "lists of float32"),
         (pa.table({"a": [1], "b": [2]}), "one of a, b"),
+        (np.ma.masked_equal(np.ones((2, INPUTS)), 1), "masked"),
+        (np.ones((2, INPUTS), np.complex64), "complex"),
     ],
 )
 def test_what_cannot_be_scored_is_told(scorer, table, words):
-    with pytest.raises((ValueError, caffe.Error), match=words):
+    with pytest.raises((ValueError, TypeError, caffe.Error), match=words):
         scorer.score(table)
 
 
@@ -194,3 +197,57 @@ def test_nothing_but_numpy_is_loaded(files):
         check=False,
     )
     assert done.stdout.split("\n")[:2] == ["(1, 4)", "[]"], done.stderr
+
+
+SEVERAL = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 dim: 5 dim: 3 } } }
+layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip"
+  inner_product_param { num_output: 2 axis: 2 weight_filler { type: "xavier" } } }
+layer { name: "flat" type: "Reshape" bottom: "ip" top: "flat"
+  reshape_param { shape { dim: -1 dim: 2 } } }
+layer { name: "prob" type: "Softmax" bottom: "flat" top: "prob" }
+"""
+
+RECURRENT = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 5 dim: 2 dim: 3 } } }
+layer { name: "go" type: "DummyData" top: "cont"
+  dummy_data_param { shape { dim: 5 dim: 2 } data_filler { value: 1 } } }
+layer { name: "lstm" type: "LSTM" bottom: "x" bottom: "cont" top: "out"
+  recurrent_param { num_output: 3 weight_filler { type: "uniform" min: -1 max: 1 } } }
+"""
+
+
+def scorer_of(folder, text):
+    (folder / "own.prototxt").write_text(text)
+    net = caffe.Net(str(folder / "own.prototxt"), caffe.TEST)
+    net.save(str(folder / "own.caffemodel"))
+    return caffe.Scorer(folder / "own.prototxt", folder / "own.caffemodel"), net
+
+
+def test_a_row_may_have_several_items(tmp_path):
+    scorer, net = scorer_of(tmp_path, SEVERAL)
+    rows = np.random.default_rng(1).normal(size=(6, 5, 3)).astype(np.float32)
+    assert scorer.shape == (5, 2)
+    weights, bias = (blob.data for blob in net.params["ip"])
+    powers = np.exp(rows @ weights.T + bias)
+    expected = powers / powers.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(scorer.score(rows), expected, rtol=1e-5)
+
+
+def test_recurrent_layers_begin_anew_whatever_was_scored_and_however_it_is_chunked(tmp_path):
+    scorer, _ = scorer_of(tmp_path, RECURRENT)
+    rows = np.random.default_rng(1).normal(size=(10, 6)).astype(np.float32)
+    first = scorer.score(rows)
+    assert scorer.score(rows).tobytes() == first.tobytes()
+    for cuts in ([3], [1, 2, 9], [5], [6, 7]):
+        chunks = [lists(part) for part in np.split(rows, cuts)]
+        assert scorer.score(pa.chunked_array(chunks)).tobytes() == first.tobytes(), cuts
+
+
+def test_threads_may_share_one(scorer, rows):
+    def score(i):
+        return scorer.score(rows[i % ROWS :][:3]).tobytes()
+
+    expected = [score(i) for i in range(400)]
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(score, range(400))) == expected
