@@ -102,10 +102,15 @@ Status finetune(Trainer& trainer, const Logger& log) {
 
 Status run_trainer(Trainer& trainer, Group* group, int shards, const Feeds& feeds,
                    const Logger& log) {
+  const caffe::SolverParameter& solver = trainer.solver();
+  if (solver.has_early_stopping() && solver.test_iter_size() > 0 && solver.test_iter(0) == 0) {
+    return invalid_argument(
+        "early_stopping watches the first test net, whose test_iter is 0: give it batches to test "
+        "on");
+  }
   std::vector<TestFeed> tests;
   for (size_t i = 0; i < feeds.tests.size(); ++i) {
-    const int batches =
-        int(i) < trainer.solver().test_iter_size() ? trainer.solver().test_iter(int(i)) : 0;
+    const int batches = int(i) < solver.test_iter_size() ? solver.test_iter(int(i)) : 0;
     // The shards share the batches of a test.
     tests.push_back({.feeds = feeds.tests[i].feeds, .batches = (batches + shards - 1) / shards});
   }

@@ -303,8 +303,9 @@ Status Trainer::test_all(Loop& loop) {
   std::optional<PrecisionForm> form;
   if (*evaluates_detections(p)) form = *precision_form(p);  // both were checked
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
-    options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
     const TestFeed& feed = (*loop.tests)[i];
+    if (!feed.whole && feed.batches == 0) continue;
+    options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
     std::vector<OwnShard> own;
     CFT_ASSIGN(const TestScores scores,
                testers_[i]->run({.group = apart ? nullptr : loop.group,

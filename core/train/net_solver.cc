@@ -31,6 +31,7 @@ Status NetSolver::build() {
   if (p.random_seed() >= 0) options_.net.net.seed = uint64_t(p.random_seed());
   CFT_ASSIGN(const NetChoice choice, training_net(options_.solver, nullptr));
   CFT_ASSIGN(net_, EagerNet::create(choice, options_.net));
+  CFT_TRY(check_layer_names(net_->net->graph()).with_context(choice.net.source));
   CFT_ASSIGN(const std::vector<NetChoice> tests, cafetiere::test_nets(options_.solver, nullptr));
   if (!tests.empty() && p.test_interval() <= 0) {
     return invalid_argument(options_.solver.source + ": test nets need a test_interval above 0");
@@ -118,10 +119,6 @@ Status NetSolver::iterate(int count) {
     if (p.display() > 0 && iter_ % p.display() == 0) show(mean);
     if (options_.on_gradients_ready) CFT_TRY(options_.on_gradients_ready());
     CFT_TRY(apply_update());
-    if (p.display() > 0 && iter_ % p.display() == 0) {
-      options_.net.log.info("Iteration {}, lr = {:g}", iter_, rate_);
-    }
-    ++iter_;
     if (p.snapshot() > 0 && iter_ % p.snapshot() == 0) CFT_TRY(snapshot());
   }
   return {};
@@ -190,6 +187,10 @@ Status NetSolver::apply_update() {
   CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
   CFT_TRY(sync_->end_round(step, net.diff_arena(), net.param_arena()));
   log_clipping(sync_->last_clipping(), param(), options_.net.log);
+  if (param().display() > 0 && iter_ % param().display() == 0) {
+    options_.net.log.info("Iteration {}, lr = {:g}", iter_, rate_);
+  }
+  ++iter_;
   return {};
 }
 
@@ -199,10 +200,11 @@ Status NetSolver::test_all() {
 }
 
 Status NetSolver::test(size_t index) {
+  const int batches = param().test_iter(int(index));
+  if (batches == 0) return {};
   const Logger& log = options_.net.log;
   log.info("Iteration {}, Testing net (#{})", iter_, index);
   Net& net = *test_nets_[index]->net;
-  const int batches = param().test_iter(int(index));
   double loss = 0;
   CFT_ASSIGN(const std::vector<double> sums, sum_outputs(net, batches, &loss));
   if (param().test_compute_loss()) log.info("Test loss: {:g}", loss / batches);

@@ -10,6 +10,7 @@
 #include "core/graph/arena.h"
 #include "core/solver/update_rule.h"
 #include "core/sync/shard_mean.h"
+#include "core/train/solver_checks.h"
 
 namespace cafetiere {
 
@@ -25,6 +26,7 @@ Status Rounds::build() {
   rule_ = history_rule(p.sync());
   CFT_ASSIGN(const NetChoice choice, training_choice(options_));
   CFT_ASSIGN(graph_, training_graph(choice));
+  CFT_TRY(check_layer_names(graph_).with_context(choice.net.source));
   CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   CFT_ASSIGN(stopping_, EarlyStopping::make(p));
   CFT_ASSIGN(const auto update, make_update_rule(p));

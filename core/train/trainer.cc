@@ -53,6 +53,7 @@ Status Trainer::build() {
   CFT_ASSIGN(const NetChoice choice, training_choice());
   options_.log.info("Creating training net {}", choice.origin);
   CFT_ASSIGN(graph_, training_graph(choice));
+  CFT_TRY(check_layer_names(graph_).with_context(choice.net.source));
   log_net(choice.net, choice.state, graph_, options_.log);
   CFT_ASSIGN(posteriors_, EmbeddingPosterior::all(choice, graph_));
   CFT_ASSIGN(weights_, allocate_shared_arena(graph_.arena_size()));

@@ -461,6 +461,9 @@ def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, me
     (["-solver", "no_db.prototxt"], "missing_db"),
     (["-solver", "input.prototxt"], "layer 'in' is fed by a program"),
     (["-solver", "no_interval.prototxt"], "test nets need a test_interval above 0"),
+    (["-solver", "no_batches.prototxt"], "test_iter must not be negative"),
+    (["-solver", "blind.prototxt"], "early_stopping watches the first test net, whose test_iter"),
+    (["-solver", "twins.prototxt"], "two layers with weights are named 'conv'"),
     (["-solver", "wide.prototxt", "-weights", "bars_iter_20.caffemodel"],
      "bars_iter_20.caffemodel: Cannot copy param 0 weights from layer 'ip' (rename the layer to "
      "learn it from scratch): shape mismatch: the file has 4 216 (864), the net needs 5 216 "
@@ -474,12 +477,26 @@ def test_failed_training_says_why_and_exits_with_1(trained, arguments, message):
     (folder / "no_db.prototxt").write_text(SOLVER.replace("net.proto", "no_db_net.proto"))
     (folder / "input_net.prototxt").write_text('layer { name: "in" type: "Input" top: "x" }')
     (folder / "no_interval.prototxt").write_text(SOLVER.replace("test_interval: 10", ""))
+    (folder / "no_batches.prototxt").write_text(SOLVER.replace("test_iter: 3", "test_iter: -1"))
+    blind = SOLVER.replace("test_iter: 3", "test_iter: 0") + "early_stopping { patience: 2 }"
+    (folder / "blind.prototxt").write_text(blind)
+    twins = NET.format(backend="LMDB").replace('name: "ip"', 'name: "conv"')
+    (folder / "twins_net.prototxt").write_text(twins)
+    (folder / "twins.prototxt").write_text(SOLVER.replace("net.proto", "twins_net.proto"))
     wide = NET.format(backend="LMDB").replace("num_output: 4", "num_output: 5")
     (folder / "wide_net.prototxt").write_text(wide)
     (folder / "wide.prototxt").write_text(SOLVER.replace("net.proto", "wide_net.proto"))
     (folder / "input.prototxt").write_text(SOLVER.replace("net.proto", "input_net.proto"))
     last = run("train", *arguments, cwd=folder, code=1).splitlines()[-1]
     assert last.startswith("cafetiere: ") and message in last
+
+
+def test_a_test_of_no_batches_is_none(trained, tmp_path):
+    folder, _ = trained
+    solver = SOLVER.replace("test_iter: 3", "test_iter: 0").replace('"bars"', f'"{tmp_path}/bars"')
+    (folder / "untested.prototxt").write_text(solver)
+    log = run("train", "-solver", "untested.prototxt", cwd=folder)
+    assert "Optimization Done." in log and "Testing net" not in log and "Test net output" not in log
 
 
 def test_a_log_that_cannot_be_written_does_not_end_a_training(trained, tmp_path):

@@ -102,6 +102,21 @@ def test_a_step_is_what_it_says(write):
         np.testing.assert_allclose(after, w - 0.05 * (g + 0.001 * w), rtol=1e-5, atol=1e-7)
 
 
+def test_steps_by_hand_are_those_of_step(write):
+    """Rates and Adam's corrections go on with them."""
+    path = write("momentum2: 0.99 stepsize: 2", policy="step")
+    whole, by_hand = caffe.AdamSolver(path), caffe.AdamSolver(path)
+    whole.step(6)
+    for _ in range(6):
+        by_hand.net.clear_param_diffs()
+        by_hand.net.forward()
+        by_hand.net.backward()
+        by_hand.apply_update()
+    assert by_hand.iter == whole.iter == 6
+    for one, other in aligned(weights(by_hand.net), weights(whole.net)):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_base_lr_can_be_set(write):
     solver = caffe.SGDSolver(write())
     solver.param.base_lr = 0
