@@ -37,13 +37,15 @@ Status read_shape(const OnnxNode& node, OnnxReader& r) {
   return r.add_integers(node.output(), {end - begin}, dims);
 }
 
-/// To integers only what is an input of the model, and so holds indices: elsewhere a cast truncates.
+/// To integers only what holds integers, and what a Gather reads as its index, which its layer
+/// truncates: elsewhere a cast does.
 Status read_cast(const OnnxNode& node, OnnxReader& r) {
   const int64_t to = node.integer("to", 0);
   const bool floats = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;
   const bool integers = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32;
   if (!floats && !integers) return invalid_argument("a cast to this type has no layer");
-  if (integers && !r.is_constant(node.input(0)) && !r.is_input(node.input(0))) {
+  if (integers && !r.is_constant(node.input(0)) && !r.holds_integers(node.input(0)) &&
+      !r.is_index(node.output())) {
     return invalid_argument("a cast to integers has no layer");
   }
   return r.alias(node.output(), node.input(0));

@@ -83,7 +83,8 @@ Result<caffe::NetParameter> import_onnx(std::string_view bytes, int64_t batch) {
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (reader.is_constant(input.name())) continue;  // older files list their weights here, too
     CFT_ASSIGN(const Shape shape, input_shape(input, batch));
-    CFT_TRY(reader.add_input(input.name(), shape).with_context("input " + input.name()));
+    const bool floats = input.type().tensor_type().elem_type() == onnx::TensorProto::FLOAT;
+    CFT_TRY(reader.add_input(input.name(), shape, !floats).with_context("input " + input.name()));
   }
   for (int i = 0; i < graph.node_size();) {
     const onnx::NodeProto& node = graph.node(i);

@@ -122,11 +122,15 @@ OnnxReader::OnnxReader(int64_t opset, const onnx::GraphProto& graph) : opset_(op
     add_constant(tensor.name(), &tensor);
   }
   for (const onnx::ValueInfoProto& input : graph.input()) value_names_.take(input.name());
-  for (const onnx::ValueInfoProto& output : graph.output()) used_.insert(output.name());
+  for (const onnx::ValueInfoProto& output : graph.output()) numbers_.insert(output.name());
   for (const onnx::NodeProto& node : graph.node()) {
-    used_.insert(node.input().begin(), node.input().end());
+    for (int i = 0; i < node.input_size(); ++i) {
+      used_.insert(node.input(i));
+      if (i != 1 || node.op_type() != "Gather") numbers_.insert(node.input(i));
+    }
     for (const std::string& output : node.output()) value_names_.take(output);
   }
+  used_.insert(numbers_.begin(), numbers_.end());
 }
 
 void OnnxReader::add_constant(const std::string& name, const onnx::TensorProto* tensor) {
@@ -198,14 +202,14 @@ Result<Shape> OnnxReader::shape(const std::string& value) const {
                               : "input " + value + " is made by no node before this one");
 }
 
-Status OnnxReader::add_input(const std::string& name, const Shape& shape) {
+Status OnnxReader::add_input(const std::string& name, const Shape& shape, bool integers) {
   caffe::LayerParameter input;
   input.set_name(name);
   input.set_type("Input");
   input.add_top(name);
   caffe::BlobShape* dims = input.mutable_input_param()->add_shape();
   for (int64_t dim : shape.dims()) dims->add_dim(dim);
-  inputs_.insert(name);
+  if (integers) integers_.insert(name);
   return add(std::move(input));
 }
 

@@ -71,9 +71,11 @@ class OnnxReader {
   Result<Shape> shape(const std::string& value) const;
   /// Whether a node reads a value, or the model gives it.
   bool is_used(const std::string& value) const { return used_.contains(value); }
-  /// Whether a value is an input of the model.
-  bool is_input(const std::string& value) const { return inputs_.contains(value); }
-  Status add_input(const std::string& name, const Shape& shape);
+  /// Whether all that read a value are Gathers, of which it is the index.
+  bool is_index(const std::string& value) const { return !numbers_.contains(value); }
+  /// Whether a value is an input of the model that holds integers.
+  bool holds_integers(const std::string& value) const { return integers_.contains(value); }
+  Status add_input(const std::string& name, const Shape& shape, bool integers);
   /// Lets `name` stand for the blob, or the constant, behind `value`.
   Status alias(const std::string& name, const std::string& value);
   /// Makes the blob behind an output of the model bear the output's name.
@@ -101,7 +103,7 @@ class OnnxReader {
   std::map<std::string, const onnx::TensorProto*> constants_;
   std::deque<onnx::TensorProto> computed_;
   std::map<std::string, Value> values_;
-  std::set<std::string> inputs_, used_;
+  std::set<std::string> integers_, used_, numbers_;
   UniqueNames layer_names_, value_names_;
 };
 

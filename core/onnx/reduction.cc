@@ -73,6 +73,9 @@ Status read(const OnnxNode& node, OnnxReader& r, ReduceParam::ReductionOp op) {
   if (node.has(1)) {
     CFT_ASSIGN(axes, r.integers(node.input(1)));
   }
+  if (axes.empty() && node.integer("noop_with_empty_axes", 0) != 0) {
+    return r.alias(node.output(), node.input(0));
+  }
   std::vector<bool> reduced(size_t(x.axes()), axes.empty());
   for (int64_t axis : axes) {
     CFT_ASSIGN(const int at, x.axis(int(std::clamp<int64_t>(axis, INT32_MIN, INT32_MAX))));

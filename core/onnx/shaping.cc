@@ -222,6 +222,7 @@ Status read_resize(const OnnxNode& node, OnnxReader& r) {
   caffe::InterpParameter* p = layer.mutable_interp_param();
   p->set_height(int32_t(sizes[size_t(h)]));
   p->set_width(int32_t(sizes[size_t(h) + 1]));
+  if (node.integer("antialias", 0) != 0) return invalid_argument("antialias has no layer");
   const std::string mode = node.text("mode", "nearest");
   const std::string at = node.text("coordinate_transformation_mode", "half_pixel");
   const std::string rounding = node.text("nearest_mode", "round_prefer_floor");

@@ -254,6 +254,36 @@ def test_a_resize_by_scales(work, scale, where):
     check_import((2, 3, 10, 20))
 
 
+@pytest.mark.parametrize("reduction", ["ReduceSum", "ReduceMean"])
+def test_a_reduction_of_no_axes_may_change_nothing(work, reduction):
+    nodes = [
+        node("Relu", ["in"], ["positive"]),
+        node(reduction, ["positive"], ["same"], noop_with_empty_axes=1),
+        node("Neg", ["same"], ["out"]),
+    ]
+    save_model(nodes, opset=18)
+    check_import()
+
+
+UNSAID = {
+    "antialias has no layer": [
+        node("Resize", ["in", "", "", "sizes"], ["out"], name="culprit", mode="linear", antialias=1)
+    ],
+    "a cast to integers has no layer": [
+        node("Cast", ["in"], ["whole"], name="culprit", to=7),
+        node("Cast", ["whole"], ["out"], to=1),
+    ],
+}
+
+
+@pytest.mark.parametrize("words", UNSAID)
+def test_what_would_be_another_number_is_refused(work, words):
+    sizes = ("sizes", np.array([1, 3, 3, 3], np.int64))
+    save_model(UNSAID[words], [sizes], opset=18)
+    output = run("import_onnx", "net.onnx", "n.prototxt", "n.caffemodel", cwd=".", code=1)
+    assert "node 'culprit'" in output and words in output
+
+
 RESIZES = {
     "linear": dict(mode="linear", coordinate_transformation_mode="half_pixel"),
     "nearest": dict(
