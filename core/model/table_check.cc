@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 #include <string>
 
 namespace cafetiere {
@@ -21,6 +24,27 @@ int64_t numbers_of(std::span<const TableColumn> labels) {
 bool is_label(const TableColumn& column) {
   return column.kind() == TableColumn::CLASS || column.kind() == TableColumn::FLAGS ||
          column.kind() == TableColumn::NUMBER;
+}
+
+/// Whether predictions, which are float32, can tell a label's numbers apart: their steps are to be
+/// below 1 % of its standard deviation.
+Status check_numbers(const TableColumn& label) {
+  for (int i = 0; i < std::min(label.mean_size(), label.scale_size()); ++i) {
+    const double mean = std::abs(label.mean(i)), scale = label.scale(i);
+    if (scale <= 0) continue;  // all are equal
+    if (mean + 10 / scale > double(std::numeric_limits<float>::max())) {
+      return invalid_argument(fmt::format(
+          "the label '{}' has numbers near {:.3g}, which are too large for float32, the "
+          "format of predictions: learn them in another unit",
+          label.name(), std::max(mean, 1 / scale)));
+    }
+    if (mean * scale * double(std::numeric_limits<float>::epsilon()) <= 0.01) continue;
+    return invalid_argument(fmt::format(
+        "the label '{}' has a mean of {:.10g} and a standard deviation of {:.3g}, which "
+        "predictions in float32 cannot tell apart: subtract the mean from the label",
+        label.name(), label.mean(i), 1 / scale));
+  }
+  return {};
 }
 
 Status check(std::span<const TableColumn> labels) {
@@ -41,6 +65,7 @@ Status check(std::span<const TableColumn> labels) {
           label.value_size() == 0 ? "has no values"
                                   : fmt::format("is \"{}\" in all rows", label.value(0))));
     }
+    CFT_TRY(check_numbers(label));
   }
   return {};
 }
@@ -59,6 +84,10 @@ Status check_loss(std::span<const TableColumn> labels, const TableNetOptions& op
   const auto is_share = [](float q) { return q > 0 && q < 1; };
   if (options.quantiles.empty() || !std::ranges::all_of(options.quantiles, is_share)) {
     return invalid_argument("quantiles: a list of numbers between 0 and 1");
+  }
+  if (std::set(options.quantiles.begin(), options.quantiles.end()).size() <
+      options.quantiles.size()) {
+    return invalid_argument("quantiles: one is given twice");
   }
   if (numbers_of(labels) == 1) return {};
   return invalid_argument("loss \"quantile\" is one of a single number: train a model each");

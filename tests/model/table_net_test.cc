@@ -146,6 +146,35 @@ TEST(TableNet, AnImageWithoutAShapeIsRefused) {
               HasSubstr("column 'photo': an IMAGE needs a shape"));
 }
 
+/// Of a net that learns numbers of a mean and a standard deviation.
+Status learn_numbers(double mean, double deviation, TableNetOptions options = {}) {
+  Column label;
+  label.set_name("arrives");
+  label.set_kind(Column::NUMBER);
+  label.set_size(1);
+  label.add_mean(mean);
+  label.add_scale(deviation > 0 ? 1 / deviation : 0);
+  return table_net(std::vector{category("place", 3)}, {{label}, {}}, options).status();
+}
+
+TEST(TableNet, ALabelThatFloat32CannotTellApartIsRefused) {
+  EXPECT_TRUE(learn_numbers(2020, 5).ok());
+  EXPECT_TRUE(learn_numbers(1.7e9, 86400 * 30).ok());
+  EXPECT_TRUE(learn_numbers(1.7e9, 0).ok());  // all are equal
+  EXPECT_THAT(learn_numbers(1764513000, 56.6).message(),
+              HasSubstr("the label 'arrives' has a mean of 1764513000 and a standard deviation of "
+                        "56.6, which predictions in float32 cannot tell apart"));
+  EXPECT_THAT(learn_numbers(-1e15, 1e5).message(), HasSubstr("subtract the mean from the label"));
+  EXPECT_THAT(learn_numbers(0, 1e39).message(), HasSubstr("too large for float32"));
+}
+
+TEST(TableNet, AQuantileIsGivenOnce) {
+  TableNetOptions options;
+  options.loss = "quantile";
+  options.quantiles = {0.1F, 0.5F, 0.1F};
+  EXPECT_EQ(learn_numbers(0, 1, options).message(), "quantiles: one is given twice");
+}
+
 TEST(TableNet, ALinearModelHasNoLayersOfItsOwn) {
   TableNetOptions options;
   options.layers = {};
