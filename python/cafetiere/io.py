@@ -69,6 +69,10 @@ def load_image(filename, color=True):
     from PIL import Image
 
     with Image.open(filename) as image:
+        is_deep = image.mode == "I" and image.format in ("PNG", "PPM")
+        if is_deep or image.mode.startswith("I;16"):  # 16 bits of grey, which convert() would clip
+            grey = np.asarray(image, dtype=np.float32)[:, :, np.newaxis] / 65535
+            return np.repeat(grey, 3, axis=2) if color else grey
         pixels = np.asarray(image.convert("RGB" if color else "L"), dtype=np.float32) / 255
     return pixels if color else pixels[:, :, np.newaxis]
 

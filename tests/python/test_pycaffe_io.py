@@ -77,6 +77,12 @@ def test_load_image(tmp_path, random):
     assert caffe.io.load_image(str(path), color=False).shape == (5, 7, 1)
     Image.fromarray(pixels).convert("RGBA").save(path)
     assert caffe.io.load_image(str(path)).shape == (5, 7, 3)
+    deep = np.linspace(0, 65535, 35).astype(np.uint16).reshape(5, 7)
+    Image.fromarray(deep).save(path)
+    for color, channels in ((True, 3), (False, 1)):
+        loaded = caffe.io.load_image(str(path), color)
+        expected = np.repeat(deep[:, :, np.newaxis], channels, axis=2) / 65535
+        np.testing.assert_allclose(loaded, expected, atol=1e-6)
 
 
 def test_resize_image():
