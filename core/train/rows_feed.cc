@@ -93,7 +93,7 @@ Status bind_layer(const Graph& graph, const Node& node, const std::vector<Shape>
     }
     CFT_TRY(take_mean(bindings.mean_files, &input).with_context(node.where));
     if (input.table) {
-      input.lenient = optional && (input.table->target() || !fed->inputs.empty());
+      input.lenient = optional && input.table->target();
     } else {
       CFT_ASSIGN(input.column, column_of(input.top, input.column, schema, bindings, optional));
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,42 +20,71 @@ namespace {
 
 constexpr size_t kFewFloats = 4096;
 
-using Named = std::vector<std::pair<std::string, std::string>>;
-
-/// Names, each with a text behind it.
-Named named_texts(JNIEnv* env, jobjectArray array) {
-  Named named;
-  const auto text = [&](jsize at) {
-    auto* const element = static_cast<jbyteArray>(env->GetObjectArrayElement(array, at));
-    std::string bytes = to_text(env, element);
+/// Texts that Java has as bytes.
+std::vector<std::string> texts_of(JNIEnv* env, jobjectArray array) {
+  std::vector<std::string> texts;
+  for (jsize i = 0; i < env->GetArrayLength(array); ++i) {
+    auto* const element = static_cast<jbyteArray>(env->GetObjectArrayElement(array, i));
+    texts.push_back(to_text(env, element));
     env->DeleteLocalRef(element);
-    return bytes;
-  };
-  for (jsize i = 0; i + 1 < env->GetArrayLength(array); i += 2) {
-    named.emplace_back(text(i), text(i + 1));
   }
-  return named;
+  return texts;
 }
 
-/// Whether the net reads all of these columns of a table; else an exception is pending.
-bool knows_columns(JNIEnv* env, const nlohmann::json& net, const nlohmann::json& given) {
+/// A column of a caller's table.
+struct GivenColumn {
+  std::string name;
+  std::string cells;  // the name of a CellType
+};
+
+/// Days, microseconds and numbers are the same to the engine, which would take one for another.
+void check_kind(const GivenColumn& given, const std::string& learned) {
+  const bool is_time = given.cells == "DATE" || given.cells == "TIMESTAMP";
+  const bool wanted = learned == "DATE" || learned == "TIMESTAMP";
+  if (wanted ? given.cells == learned : !is_time || learned != "NUMBER") return;
+  throw std::invalid_argument("column '" + given.name + "' is of type " + given.cells +
+                              ", and the net has learned it as a " + learned);
+}
+
+/// What a net has learned of a table.
+struct LearnedColumns {
+  std::vector<std::pair<std::string, std::string>> kinds;  // by column; one may be read twice
+  std::string names;                                       // of those that a row to score has
+};
+
+std::optional<LearnedColumns> learned_columns(JNIEnv* env, const nlohmann::json& net) {
   char* text = nullptr;
   const nlohmann::json asked{{"net", net}, {"phase", "TEST"}};
-  if (!check(env, cft_describe(asked.dump().c_str(), &text))) return false;
+  if (!check(env, cft_describe(asked.dump().c_str(), &text))) return std::nullopt;
   const auto described = nlohmann::json::parse(text);
   cft_free(text);
-  std::vector<std::string> known;
+  LearnedColumns learned;
   for (const auto& top : described["data_layer"]["tops"]) {
-    for (const auto& column : top.value("columns", nlohmann::json::array()))
-      known.push_back(column);
+    const auto columns = top.value("columns", nlohmann::json::array());
+    for (size_t i = 0; i < columns.size(); ++i) {
+      learned.kinds.emplace_back(columns[i], top["kinds"][i]);
+      if (top.value("target", false)) continue;
+      learned.names += (learned.names.empty() ? "" : ", ") + learned.kinds.back().first;
+    }
   }
-  for (const auto& column : given) {
-    const std::string name = column["name"];
-    if (std::ranges::count(known, name) > 0) continue;
-    std::string all;
-    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-    throw std::invalid_argument("the net reads no column '" + name + "' of a table; it reads " +
-                                (all.empty() ? "none" : all));
+  return learned;
+}
+
+/// Whether the net reads all of these columns of a table, as what they are; else an exception is pending.
+bool knows_columns(JNIEnv* env, const nlohmann::json& net, std::span<const GivenColumn> columns) {
+  const std::optional<LearnedColumns> learned = learned_columns(env, net);
+  if (!learned) return false;
+  for (const GivenColumn& given : columns) {
+    bool known = false;
+    for (const auto& [name, kind] : learned->kinds) {
+      if (name != given.name) continue;
+      known = true;
+      check_kind(given, kind);
+    }
+    if (known) continue;
+    throw std::invalid_argument("the net reads no column '" + given.name +
+                                "' of a table; it reads " +
+                                (learned->names.empty() ? "none" : learned->names));
   }
   return true;
 }
@@ -65,15 +96,16 @@ CFT_SCORER(jlong, create)
  jobjectArray mean_files, jobjectArray columns) try {
   nlohmann::json options{
       {"net", to_text(env, net)}, {"batch", batch}, {"mean_files", nlohmann::json::object()}};
-  for (const auto& [name, bytes] : named_texts(env, mean_files)) {
-    options["mean_files"][name] = bytes;
-  }
+  const std::vector<std::string> means = texts_of(env, mean_files), cells = texts_of(env, columns);
+  for (size_t i = 0; i + 1 < means.size(); i += 2) options["mean_files"][means[i]] = means[i + 1];
+  std::vector<GivenColumn> given;
   nlohmann::json typed = nlohmann::json::array();
-  for (const auto& [name, type] : named_texts(env, columns)) {
-    typed.push_back({{"name", name}, {"type", type}});
+  for (size_t i = 0; i + 2 < cells.size(); i += 3) {
+    given.push_back({cells[i], cells[i + 2]});
+    typed.push_back({{"name", cells[i]}, {"type", cells[i + 1]}});
   }
-  if (!typed.empty()) {
-    if (!knows_columns(env, options["net"], typed)) return 0;
+  if (!given.empty()) {
+    if (!knows_columns(env, options["net"], given)) return 0;
     options["schema"] = {{"columns", typed}, {"id", ""}};
   }
   const std::string blob = to_text(env, output);

@@ -137,7 +137,8 @@ public final class TableScorer extends Handle {
     NativeLibrary.load();
     byte[][] typed = columns.entrySet().stream()
         .flatMap(column -> Stream.of(column.getKey().getBytes(UTF_8),
-            column.getValue().engineName().getBytes(UTF_8)))
+            column.getValue().engineName().getBytes(UTF_8),
+            column.getValue().name().getBytes(UTF_8)))
         .toArray(byte[][]::new);
     return NativeScorer.create(
         net.getBytes(UTF_8), weights, output.getBytes(UTF_8), 1, new byte[0][], typed);

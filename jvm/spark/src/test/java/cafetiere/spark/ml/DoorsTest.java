@@ -91,6 +91,11 @@ class DoorsTest {
     Exception unknown = assertThrows(Exception.class, () -> spark.sql("SELECT cafetiere.predict('"
         + folder.resolve("model") + "', struct(id), 'probability') FROM visitors").collect());
     assertTrue(text(unknown).contains("reads no column 'id'"), text(unknown));
+    List<String> fewer = COLUMNS.keySet().stream().filter(name -> !name.equals("city")).toList();
+    Exception forgotten = assertThrows(Exception.class, () -> spark.sql("SELECT cafetiere.predict('"
+        + folder.resolve("model") + "', struct(" + String.join(", ", fewer) + "), 'probability') FROM visitors")
+        .collect());
+    assertTrue(text(forgotten).contains("there is no column \"city\""), text(forgotten));
   }
 
   @Test
@@ -131,6 +136,11 @@ class DoorsTest {
         () -> new TableScorer(net, weights, Map.of("agee", CellType.DOUBLE), "probability"));
     assertTrue(unknown.getMessage().contains("reads no column 'agee' of a table; it reads age"),
         unknown.getMessage());
+    Map<String, CellType> others = new LinkedHashMap<>(COLUMNS);
+    others.put("age", CellType.DATE);
+    Exception date = assertThrows(Exception.class, () -> new TableScorer(net, weights, others, "probability"));
+    assertTrue(date.getMessage().contains("column 'age' is of type DATE, and the net has learned it as a NUMBER"),
+        date.getMessage());
   }
 
   /** What tables have for no time at all is further away than a long counts in nanoseconds. */
