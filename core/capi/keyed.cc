@@ -138,4 +138,8 @@ int cft_keyed_drop(cft_keyed* keyed) {
   });
 }
 
+void cft_keyed_cancel(cft_keyed* keyed) {
+  if (keyed) keyed->trainer->cancel();
+}
+
 void cft_keyed_destroy(cft_keyed* keyed) { delete keyed; }

@@ -308,6 +308,7 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
   trained.steps = p.max_iter();
   int current_step = 0;
   for (int iter = 0; iter < p.max_iter(); ++iter) {
+    if (cancelled_) return Status(ErrorCode::kCancelled, "the training was cancelled");
     const std::span<const uint32_t> batch = sampler.batch(0, iter);
     CFT_ASSIGN(Form::Used * of_rows, form->plan_for(int64_t(batch.size())));
     encoded.fill(batch, of_rows->tops);

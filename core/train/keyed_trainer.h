@@ -2,6 +2,7 @@
 // KeyedTrainer: trains many small nets one after another, each on a separate set of rows.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <string>
@@ -38,6 +39,9 @@ class KeyedTrainer {
   /// Trains `net` on `rows`. After an error, other nets can still be trained.
   Result<Trained> train(const caffe::NetParameter& net, RowTable&& rows);
 
+  /// Any thread: the net that is trained, and all after it, end with kCancelled.
+  void cancel() { cancelled_ = true; }
+
   /// The number of cached forms, for tests.
   size_t forms() const { return forms_.size(); }
 
@@ -51,6 +55,7 @@ class KeyedTrainer {
   uint64_t seed_;
   std::unique_ptr<Device> device_;
   ThreadPool pool_{1};
+  std::atomic<bool> cancelled_ = false;
   std::list<std::unique_ptr<Form>> forms_;  // most recently used first
 };
 

@@ -228,6 +228,8 @@ CFT_API int cft_keyed_add(cft_keyed* keyed, int64_t count, const void* chunk, ui
 CFT_API int cft_keyed_train(cft_keyed* keyed, cft_keyed_net* out);
 /* Ends the key without a net. */
 CFT_API int cft_keyed_drop(cft_keyed* keyed);
+/* Any thread: cft_keyed_train fails with CFT_CANCELLED at the net's next step, and for all later keys. */
+CFT_API void cft_keyed_cancel(cft_keyed* keyed);
 CFT_API void cft_keyed_destroy(cft_keyed* keyed);
 
 /* ---- groups -------------------------------------------------------------------------------- */
@@ -490,7 +492,8 @@ CFT_API int cft_predictor_share(const cft_predictor* predictor, cft_predictor** 
 /* Since API version 3. Makes the next run like the first one of a new predictor: recurrent layers, which
  * otherwise continue where the previous rows ended, start from zeros. */
 CFT_API int cft_predictor_reset(cft_predictor* predictor);
-/* {"outputs": [{"name", "shape": without the batch axis, "size": floats a row}]} */
+/* {"outputs": [{"name", "shape": of a row: without the batch axis, or, where a row has several items on
+ *   it, with their number, "size": floats a row}], "batch": rows a pass} */
 CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,

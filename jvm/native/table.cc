@@ -79,6 +79,11 @@ CFT_TABLE(void, keyedDrop)(JNIEnv* env, jclass, jlong keyed) try {
 }
 CFT_CATCH(void)
 
+CFT_TABLE(void, keyedCancel)(JNIEnv* env, jclass, jlong keyed) try {
+  cft_keyed_cancel(object<cft_keyed>(keyed));
+}
+CFT_CATCH(void)
+
 CFT_TABLE(void, keyedDestroy)(JNIEnv* env, jclass, jlong keyed) try {
   cft_keyed_destroy(object<cft_keyed>(keyed));
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <thread>
 
 #include "tests/capi/small_training.h"
 
@@ -95,9 +96,9 @@ KeyedNet alone(const KeyRows& rows, const json& net, const std::string& solver) 
 class KeyedTable {
  public:
   explicit KeyedTable(const json& net = net_options(), const std::string& solver = kKeyedSolver,
-                      const json& schema = kKeyedSchema) {
+                      const json& schema = kKeyedSchema, int64_t epochs = kKeyedEpochs) {
     const json options{{"schema", schema}, {"columns", kKeyedColumns}, {"net", net},
-                       {"solver", solver}, {"epochs", kKeyedEpochs},   {"seed", 7},
+                       {"solver", solver}, {"epochs", epochs},         {"seed", 7},
                        {"least_rows", 2}};
     EXPECT_EQ(cft_keyed_create(options.dump().c_str(), &keyed_), 0) << cft_last_error();
   }
@@ -236,6 +237,20 @@ TEST(KeyedNets, WithMembers) {
 TEST(KeyedNets, ALossThatIsNoNumberIsAnError) {
   KeyedTable keyed(net_options(), "type: 'SGD' base_lr: 1e30 lr_policy: 'fixed' max_iter: 1");
   EXPECT_THAT(keyed.error(key_rows(4, 50)), HasSubstr("lower the learning rate (base_lr"));
+}
+
+/// Whether the other thread has begun to train or not.
+TEST(KeyedNets, CanBeCancelled) {
+  KeyedTable keyed(net_options(), kKeyedSolver, kKeyedSchema, 100'000'000);
+  ASSERT_EQ(keyed.add(key_rows(4, 50)), 0) << cft_last_error();
+  KeyedNet none;
+  int code = 0;
+  std::thread training([&] { code = keyed.train(&none); });
+  cft_keyed_cancel(keyed.get());
+  training.join();
+  EXPECT_EQ(code, CFT_CANCELLED);
+  ASSERT_EQ(keyed.add(key_rows(5, 50)), 0) << cft_last_error();
+  EXPECT_EQ(keyed.train(&none), CFT_CANCELLED);
 }
 
 TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {

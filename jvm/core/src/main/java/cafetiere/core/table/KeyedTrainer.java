@@ -8,7 +8,7 @@ import cafetiere.core.NativeLibrary;
 
 /**
  * Trains small nets in great number, one after another on the calling thread, each on the rows of one key.
- * One thread at a time.
+ * One thread at a time, except {@link #cancel}.
  */
 public final class KeyedTrainer extends Handle {
   private static final int PARTS = 3;
@@ -45,6 +45,11 @@ public final class KeyedTrainer extends Handle {
   /** Ends the key without a net. */
   public void drop() {
     run(NativeTable::keyedDrop);
+  }
+
+  /** Any thread: the net under way and all later ones end with the code CANCELLED. */
+  public void cancel() {
+    runUnlessClosed(NativeTable::keyedCancel);
   }
 
   private static long create(String options) {

@@ -25,5 +25,7 @@ final class NativeTable {
 
   static native void keyedDrop(long keyed);
 
+  static native void keyedCancel(long keyed);
+
   static native void keyedDestroy(long keyed);
 }

@@ -6,6 +6,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.table.KeyedTrainer;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.Seconds;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -30,6 +31,7 @@ final class KeyedTask implements Iterator<InternalRow> {
   private final RowEncoder encoder;
   private final int[] ordinals; // behind the key
   private final KeyedTally tally;
+  private final TaskWatch watch;
   private boolean isThere; // a key that nobody has asked for yet
   private boolean isEnded;
 
@@ -38,6 +40,7 @@ final class KeyedTask implements Iterator<InternalRow> {
     this.ordinals = IntStream.range(1, schema.size()).toArray();
     this.trainer = new KeyedTrainer(training.options());
     this.encoder = new RowEncoder(training.rows(), trainer::add);
+    this.watch = new TaskWatch(TaskContext.get(), trainer::cancel);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
     this.groups = new KeyGroups(schema, partition);
   }
@@ -83,6 +86,7 @@ final class KeyedTask implements Iterator<InternalRow> {
       tally.seconds().add(Seconds.since(begun));
       return row(rows, null, net.loss(), classes(net), UTF8String.fromBytes(net.net()), net.weights());
     } catch (CafetiereException e) {
+      if (e.code() == CafetiereException.Code.CANCELLED) throw e; // the task's end, not the key's fault
       return failed(rows, e.getMessage());
     }
   }
@@ -114,6 +118,7 @@ final class KeyedTask implements Iterator<InternalRow> {
   }
 
   private void close() {
+    watch.close();
     encoder.close();
     trainer.close();
   }

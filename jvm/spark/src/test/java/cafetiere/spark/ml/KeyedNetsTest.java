@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.Engine;
@@ -23,6 +24,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -88,6 +90,21 @@ class KeyedNetsTest {
   @Test
   void aModelSaysWhatItIs() {
     assertEquals("CaffeClassificationModel: uid=" + model.uid() + ", groupCol=shop", model.toString());
+  }
+
+  /** A task that went on would hold its slot, and the job after it would wait. */
+  @Test
+  void aFitThatIsCancelledFreesItsSlots() throws Exception {
+    CaffeClassifier endless = keyed().setMaxEpochs(100_000_000);
+    Thread fit = new Thread(() -> assertThrows(Exception.class, () -> endless.fit(table)));
+    fit.start();
+    for (int i = 0; i < 30 && fit.isAlive(); i++) {
+      fit.join(3_000);
+      spark.sparkContext().cancelAllJobs();
+    }
+    assertFalse(fit.isAlive(), "fit went on");
+    assertTimeoutPreemptively(Duration.ofMinutes(2), () -> assertEquals(4,
+        spark.range(0, 4, 1, TestImages.EXECUTORS).count()));
   }
 
   @BothLines
