@@ -50,6 +50,13 @@ def test_both_learn_the_same(options, tmp_path):
     assert predicted[0].returncode == 0, predicted[0].stderr
     assert predicted[0].stdout == predicted[1].stdout
     assert predicted[0].stdout.splitlines()[0].startswith(head.strip() + ",prediction")
+    (tmp_path / "no_rows.csv").write_text(head)
+    none = [
+        runs("predict", tmp_path / "program", tmp_path / "no_rows.csv")
+        for runs in (run_program, run_python)
+    ]
+    assert none[0].returncode == 0, none[0].stderr
+    assert none[0].stdout == none[1].stdout == predicted[0].stdout.splitlines(True)[0]
 
 
 def test_a_net_to_begin_with(tmp_path):
