@@ -333,9 +333,10 @@ std::string describe(const PredictedNet& net) {
   for (size_t o = 0; o < net.outputs.size(); ++o) {
     const int axis = net.row_axes[o];
     std::vector<int64_t> dims = net.shapes[o].dims();
-    if (axis >= 0)
+    if (axis >= 0) {
       dims[size_t(axis)] /= net.batch;  // find_rows() has checked that it can be divided
-    if (axis >= 0 && dims[size_t(axis)] == 1) dims.erase(dims.begin() + axis);
+      if (dims[size_t(axis)] == 1) dims.erase(dims.begin() + axis);
+    }
     list.push_back({{"name", net.outputs[o]},
                     {"shape", dims},
                     {"size", row_size(net.shapes[o], axis, net.batch)}});
