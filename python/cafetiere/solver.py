@@ -117,7 +117,7 @@ class Solver:
         self._host.call("cft_solver_snapshot", self._handle)
 
     def apply_update(self):
-        """Updates the weights by the gradients that are in the net."""
+        """Updates the weights by the gradients that are in the net, which ends an iteration."""
         self._host.call("cft_solver_apply_update", self._handle)
 
     def share_weights(self, net):

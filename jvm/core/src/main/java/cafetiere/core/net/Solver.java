@@ -87,7 +87,7 @@ public final class Solver extends Handle {
     run(NativeNet::solverSolve);
   }
 
-  /** Updates the weights by the gradients that are there. The iteration stays what it is. */
+  /** Updates the weights by the gradients that are there, which ends an iteration. */
   public void applyUpdate() {
     run(NativeNet::solverApplyUpdate);
   }
