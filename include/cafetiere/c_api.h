@@ -613,7 +613,7 @@ CFT_API int cft_solver_step(cft_solver* solver, int32_t iterations);
 CFT_API int cft_solver_join(cft_solver* solver, cft_group* group);
 /* Trains to max_iter, with the snapshot, loss and test that the solver asks for at the end. */
 CFT_API int cft_solver_solve(cft_solver* solver);
-/* Updates the weights by the gradients that are there, which ends an iteration, as in Caffe since 1.0. */
+/* Updates the weights by the gradients that are there, which ends an iteration, as in Caffe after 1.0. */
 CFT_API int cft_solver_apply_update(cft_solver* solver);
 CFT_API int cft_solver_set_base_lr(cft_solver* solver, float rate);
 CFT_API int cft_solver_snapshot(cft_solver* solver);
