@@ -13,6 +13,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Properties;
 import java.util.Timer;
+import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkConf;
@@ -136,6 +137,15 @@ public final class SparkInternals {
   /** Spark's id of the executor that runs this task. */
   public static String executorId() {
     return SparkEnv.get().executorId();
+  }
+
+  /**
+   * Whether the application of the caller still runs in this process, to be asked again. A driver with
+   * local[n] outlives it, and Spark does not kill its tasks there.
+   */
+  public static BooleanSupplier application() {
+    SparkEnv begun = SparkEnv.get();
+    return () -> SparkEnv.get() == begun;
   }
 
   /** The name of its host, as other executors know it. */
