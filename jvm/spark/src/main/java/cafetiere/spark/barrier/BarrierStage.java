@@ -2,6 +2,7 @@
 package cafetiere.spark.barrier;
 
 import cafetiere.spark.cluster.ExecutorPulse;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.run.Attempts;
 import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
@@ -56,7 +57,7 @@ final class BarrierStage implements Attempts.Stage {
       try {
         sc.runJob(tasks, new TakeOutcome(), new Collect(timer, pulse), RankWork.STRING);
       } catch (Throwable failure) {
-        sc.cancelJobsWithTag(tag);
+        SparkInternals.cancelJobs(sc, tag);
         if (wasCancelled()) replaceSilent(pulse);
         pulse.awaitTasks();
         throw failure;
@@ -86,7 +87,7 @@ final class BarrierStage implements Attempts.Stage {
 
   private synchronized void cancel() {
     cancelled = true;
-    sc.cancelJobsWithTag(tag);
+    SparkInternals.cancelJobs(sc, tag);
   }
 
   private synchronized void add(TaskOutcome outcome, ScheduledExecutorService timer,

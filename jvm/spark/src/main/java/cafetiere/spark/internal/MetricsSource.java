@@ -25,7 +25,11 @@ public final class MetricsSource implements Source {
 
   /** That of the application; one that nobody shows where Spark has no place for it. */
   public static synchronized MetricsSource ofApplication() {
-    MetricsSystem system = SparkEnv.get().metricsSystem();
+    SparkEnv env = SparkEnv.get();
+    if (env == null) {
+      throw new IllegalStateException("the SparkContext was stopped before the training began");
+    }
+    MetricsSystem system = env.metricsSystem();
     try {
       // The collection that it returns is of another class in each version of Scala.
       Object found = MetricsSystem.class.getMethod("getSourcesByName", String.class)

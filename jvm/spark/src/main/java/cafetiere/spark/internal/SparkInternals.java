@@ -239,6 +239,15 @@ public final class SparkInternals {
         : String.valueOf(failure.getMessage()).matches("(?s)Job \\d+ cancelled.*");
   }
 
+  /** Cancels the jobs with a tag; those of a context that was stopped are over. */
+  public static void cancelJobs(SparkContext sc, String tag) {
+    try {
+      sc.cancelJobsWithTag(tag);
+    } catch (IllegalStateException e) {
+      if (!sc.isStopped()) throw e;
+    }
+  }
+
   /** Turns any internal row into a binary one. */
   public static UnsafeProjection unsafeProjection(StructType schema) {
     return UnsafeProjection.create(schema);

@@ -120,7 +120,7 @@ final class SurvivorStage implements Attempts.Stage {
       try {
         run(pulse);
       } finally {
-        sc.cancelJobsWithTag(tag);
+        SparkInternals.cancelJobs(sc, tag);
         join();
         pulse.awaitTasks();
       }
