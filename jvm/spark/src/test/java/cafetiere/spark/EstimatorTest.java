@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.connect.RunReport;
 import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
@@ -246,9 +247,19 @@ class EstimatorTest {
   void filesThatAreNoWeightsAreNamedByTheirParam() throws Exception {
     Path text = folder.resolve("notes.txt");
     Files.writeString(text, "no weights");
-    String told = assertThrows(CafetiereException.class,
-        () -> alone().setMaxIter(2).setWeights(text.toString()).fit(points)).getMessage();
+    CaffeEstimator estimator = alone().setMaxIter(2).setWeights(text.toString());
+    String told = assertThrows(CafetiereException.class, () -> estimator.fit(points)).getMessage();
     assertTrue(told.contains("weights: is not a caffemodel") && !told.contains("/weights"), told);
+    assertEquals("failed", state(estimator.uid()));
+  }
+
+  /** What Spark's UI shows of the estimator's run, when it shows that the run has ended. */
+  private static String state(String owner) throws InterruptedException {
+    while (true) {
+      String state = new RunReport().setOwner(owner).transform(points).first().getAs("state");
+      if (!state.equals("running")) return state;
+      Thread.sleep(10); // Spark's queue
+    }
   }
 
   @BothLines

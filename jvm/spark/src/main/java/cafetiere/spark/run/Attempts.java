@@ -132,7 +132,7 @@ public final class Attempts {
   private void decide(Stage stage, Exception failure) throws IOException {
     for (TaskOutcome outcome : stage.outcomes()) {
       if (outcome.isPermanent()) {
-        throw new CafetiereException(outcome.code(), outcome.message(), failure);
+        throw new CafetiereException(outcome.code(), outcome.message(), cause(stage, failure));
       }
     }
     if (isEnded(stage, failure)) throw Unchecked.rethrow(failure);
@@ -140,7 +140,8 @@ public final class Attempts {
     long step = checkpoints.newest().map(Checkpoint::step).orElse(0L);
     if (!policy.retryAfter(step, message)) {
       throw new IllegalStateException("the training fails again and again after step " + step
-          + ", and what it had is kept in " + checkpoints.location() + ": " + message, failure);
+          + ", and what it had is kept in " + checkpoints.location() + ": " + message,
+          cause(stage, failure));
     }
     run.warn("The training was interrupted and goes on from step " + step + ": " + message);
   }
@@ -248,6 +249,11 @@ public final class Attempts {
   private static String message(Stage stage, Exception failure) {
     return TaskOutcome.cause(stage.outcomes()).map(TaskOutcome::message)
         .orElseGet(() -> SparkInternals.tellingLine(failure));
+  }
+
+  /** None where the stage cancelled its own job: a run that failed would be taken for a cancelled one. */
+  private static Exception cause(Stage stage, Exception failure) {
+    return stage.wasCancelled() && SparkInternals.isCancelled(failure) ? null : failure;
   }
 
   private static boolean isCancelledByUser(Stage stage, Exception failure) {
