@@ -24,8 +24,13 @@ public final class RowRoom {
   public static final String SETTING = "spark.cafetiere.rowMemory";
 
   private static final String OVERHEAD = "spark.executor.memoryOverhead";
-  private static final double OVERHEAD_FACTOR = 0.1;
-  private static final long LEAST_OVERHEAD_MIB = 384;
+  private static final String OVERHEAD_FACTOR = "spark.executor.memoryOverheadFactor";
+  /** For an executor on Kubernetes that has no factor of its own. */
+  private static final String KUBERNETES_FACTOR = "spark.kubernetes.memoryOverheadFactor";
+  private static final String KUBERNETES = "k8s";
+  private static final double DEFAULT_FACTOR = 0.1;
+  private static final String LEAST_OVERHEAD = "spark.executor.minMemoryOverhead";
+  private static final String DEFAULT_LEAST_OVERHEAD = "384m";
   private static final int PART_OF_OVERHEAD = 2;
   private static final int PART_OF_MACHINE = 4;
   private static final Map<String, Rows.Budget> BUDGETS = new HashMap<>();
@@ -40,9 +45,16 @@ public final class RowRoom {
   /** MiB beside the heap of an executor. */
   public static long overheadMib(SparkConf conf) {
     long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
-    double factor = conf.getDouble("spark.executor.memoryOverheadFactor", OVERHEAD_FACTOR);
-    long byDefault = Math.max(LEAST_OVERHEAD_MIB, (long) (factor * heap));
+    long least = conf.getSizeAsMb(LEAST_OVERHEAD, DEFAULT_LEAST_OVERHEAD);
+    long byDefault = Math.max(least, (long) (factor(conf) * heap));
     return conf.getSizeAsMb(OVERHEAD, byDefault + "m");
+  }
+
+  private static double factor(SparkConf conf) {
+    boolean isKubernetes = conf.get("spark.master", "").startsWith(KUBERNETES);
+    double byDefault =
+        isKubernetes ? conf.getDouble(KUBERNETES_FACTOR, DEFAULT_FACTOR) : DEFAULT_FACTOR;
+    return conf.getDouble(OVERHEAD_FACTOR, byDefault);
   }
 
   /** Bytes for the rows of an executor, where settings tell; else a quarter of its machine's. */

@@ -169,6 +169,17 @@ class PreflightTest {
   }
 
   @Test
+  void theOverheadIsThatOfTheClusterManager() {
+    SparkConf conf = new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "2g");
+    assertEquals(384, RowRoom.overheadMib(conf));
+    assertEquals(1024, RowRoom.overheadMib(conf.set("spark.executor.minMemoryOverhead", "1g")));
+    conf.remove("spark.executor.minMemoryOverhead").set("spark.kubernetes.memoryOverheadFactor", "0.5");
+    assertEquals(384, RowRoom.overheadMib(conf));
+    assertEquals(1024, RowRoom.overheadMib(conf.set("spark.master", "k8s://https://host:443")));
+    assertEquals(1536, RowRoom.overheadMib(conf.set("spark.executor.memoryOverheadFactor", "0.75")));
+  }
+
+  @Test
   void aColumnThatIsNotThere() {
     PreflightException e = assertThrows(PreflightException.class,
         () -> estimator().setFeaturesCol("imgae").setIdCol("key").fit(table));
