@@ -40,6 +40,7 @@ public final class Preflight {
   /** The first job of executors that have just started takes seconds, whatever it does. */
   private static final int EXECUTOR_SECONDS = 10;
   /** How long a look at rows may take before the fit goes on without its answer. */
+  private static final String ENCRYPTION = "spark.io.encryption.enabled";
   private static final String ROWS_TIME = "spark.cafetiere.preflightRowsTime";
   private static final String SPECULATION_TIME = "spark.speculation.task.duration.threshold";
 
@@ -260,7 +261,8 @@ public final class Preflight {
         + " MiB for them (" + RowRoom.SETTING + ") spill to files in "
         + conf.get("spark.local.dir", "Spark's local folder")
         + ": the weights will be the same; if the disk slows the training, use more executors or"
-        + " more memory");
+        + " more memory" + (conf.getBoolean(ENCRYPTION, false)
+        ? "; the files are not encrypted, though " + ENCRYPTION + " is set" : ""));
   }
 
   /** Bytes as MiB, rounded up. */

@@ -165,6 +165,10 @@ class PreflightTest {
         + " (spark.cafetiere.rowMemory) spill to files in Spark's local folder: the weights will be"
         + " the same; if the disk slows the training, use more executors or more memory",
         Preflight.spill(conf, 300L << 20, room).orElseThrow());
+    String told = Preflight.spill(
+        conf.set("spark.io.encryption.enabled", "true"), 300L << 20, room).orElseThrow();
+    assertTrue(told.endsWith("; the files are not encrypted, though spark.io.encryption.enabled is set"),
+        told);
     assertEquals(OptionalLong.of(64L << 20), RowRoom.bytes(conf.set(RowRoom.SETTING, "64m")));
   }
 
