@@ -7,6 +7,7 @@ import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
@@ -24,14 +25,15 @@ final class PredictFunction implements UnboundFunction {
   public String description() {
     return "predict(path, features [, output]): what a saved CaffeModel computes for a row. path: of"
         + " the folder that model.write().save() wrote; features: an array of numbers or a vector, the"
-        + " net's input, or a struct of a table's columns; output: a blob of the net, by default the model's first output.";
+        + " net's input, or a struct of a table's columns; output: a blob of the net, by default the model's"
+        + " first output.";
   }
 
   @Override
   public BoundFunction bind(StructType arguments) {
     StructField[] fields = arguments.fields();
-    boolean named = fields.length == 3 && fields[2].dataType() instanceof StringType;
-    if (!(fields.length == 2 || named) || !(fields[0].dataType() instanceof StringType)) {
+    boolean named = fields.length == 3 && isText(fields[2].dataType());
+    if (!(fields.length == 2 || named) || !isText(fields[0].dataType())) {
       throw new UnsupportedOperationException(
           "predict takes the path of a saved model, the features and perhaps an output's name, as in"
               + " predict('hdfs:/models/lenet', features, 'prob') or, for a model of a table,"
@@ -53,7 +55,13 @@ final class PredictFunction implements UnboundFunction {
         SparkSession.active().sparkContext().hadoopConfiguration());
   }
 
+  /** A NULL that has no type fits in every place. */
+  private static boolean isText(DataType type) {
+    return type instanceof StringType || type instanceof NullType;
+  }
+
   private static boolean isNumbers(DataType type) {
-    return type instanceof ArrayType array && array.elementType() instanceof NumericType;
+    return type instanceof NullType
+        || type instanceof ArrayType array && array.elementType() instanceof NumericType;
   }
 }

@@ -109,6 +109,12 @@ class PredictFunctionTest {
   void anArgumentThatIsNullGivesNull() {
     assertTrue(query("cafetiere_predict('" + path + "', cast(NULL as array<float>))", "id = 1")
         .get(0).isNullAt(0));
+    for (String function : List.of("cafetiere.predict", "cafetiere_predict")) {
+      for (String arguments : List.of("NULL, features", "'" + path + "', NULL", "NULL, NULL, NULL",
+          "'" + path + "', features, NULL")) {
+        assertTrue(query(function + "(" + arguments + ")", "id = 1").get(0).isNullAt(0), arguments);
+      }
+    }
     assertTells("NULL at element 1",
         "cafetiere_predict('" + path + "', array(1f, if(id >= 0, NULL, 2f), 3f))");
   }
