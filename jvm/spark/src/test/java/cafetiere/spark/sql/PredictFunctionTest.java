@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.ml.functions;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -120,6 +121,26 @@ class PredictFunctionTest {
   }
 
   @Test
+  void argumentsMayBeNamed() {
+    List<Row> scores = query("cafetiere_predict('" + path + "', features, 'hidden')", "id < 3");
+    assertEquals(scores, query("cafetiere_predict('" + path
+        + "', output => 'hidden', features => features)", "id < 3"));
+    assertEquals(scores, query("cafetiere_predict(FEATURES => features, output => 'hidden', path => '"
+        + path + "')", "id < 3"));
+    assertRefused("predict has no argument input",
+        "cafetiere_predict('" + path + "', input => features)");
+    assertRefused("predict is given path twice",
+        "cafetiere_predict('" + path + "', path => 'there', features => features)");
+    assertRefused("predict takes the path", "cafetiere_predict(features => features, output => 'score')");
+  }
+
+  /** By Spark's analysis, before anything runs. */
+  private static void assertRefused(String words, String expression) {
+    String told = assertThrows(AnalysisException.class, () -> query(expression, "true")).getMessage();
+    assertTrue(told.contains(words), told);
+  }
+
+  @Test
   void aNullInAnArrayOfARowIsRefusedToo() throws Exception {
     String table = folder.resolve("table").toString();
     new CaffeRegressor().setFeaturesCols("xs").setLabelCol("y").setNumWorkers(1).setMaxEpochs(1)
@@ -140,8 +161,9 @@ class PredictFunctionTest {
     Files.createDirectories(Path.of(pipeline, "stages"));
     assertTells("is a saved pipeline: give the path of its model",
         "cafetiere.predict('" + pipeline + "', features)");
-    assertTells("of type string", "cafetiere.predict('" + path + "', 'text')");
-    assertTells("predict takes the path", "cafetiere_predict('" + path + "')");
+    assertRefused("of type string", "cafetiere.predict('" + path + "', 'text')");
+    assertRefused("of type string", "cafetiere_predict('" + path + "', 'text')");
+    assertRefused("predict takes the path", "cafetiere_predict('" + path + "')");
   }
 
   @Test
