@@ -21,15 +21,21 @@ import scala.runtime.AbstractFunction1;
 /** {@code cafetiere_predict}, a function without a catalog. */
 final class NamedFunction {
   private static final PredictFunction PREDICT = new PredictFunction();
-  private static final String NAME = "cafetiere_predict";
+  private static final String PREFIX = "cafetiere_";
+  private static final String NAME = PREFIX + PREDICT.name();
   private static final List<String> PARAMETERS = List.of("path", "features", "output");
 
   private NamedFunction() {}
 
   @SuppressWarnings({"unchecked", "rawtypes"}) // its Seq is another class in each Scala line
   static void inject(SparkSessionExtensions session) {
-    session.injectFunction(new Tuple3(new FunctionIdentifier(NAME),
-        new ExpressionInfo(PredictFunction.class.getName(), NAME), new Builder()));
+    session.injectFunction(new Tuple3(new FunctionIdentifier(NAME), info(), new Builder()));
+  }
+
+  /** What DESCRIBE FUNCTION shows. */
+  private static ExpressionInfo info() {
+    return new ExpressionInfo(PredictFunction.class.getName(), null, NAME,
+        PREFIX + PREDICT.description(), "", "", "", "", "", "", "");
   }
 
   private static Expression call(scala.collection.Iterable<?> given) {

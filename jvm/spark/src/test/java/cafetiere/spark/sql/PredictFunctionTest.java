@@ -141,6 +141,12 @@ class PredictFunctionTest {
   }
 
   @Test
+  void itIsDescribed() {
+    String told = spark.sql("DESCRIBE FUNCTION cafetiere_predict").collectAsList().toString();
+    assertTrue(told.contains("Usage: cafetiere_predict(path, features [, output]): what a saved"), told);
+  }
+
+  @Test
   void aNullInAnArrayOfARowIsRefusedToo() throws Exception {
     String table = folder.resolve("table").toString();
     new CaffeRegressor().setFeaturesCols("xs").setLabelCol("y").setNumWorkers(1).setMaxEpochs(1)
