@@ -36,6 +36,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.DataSource;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
@@ -237,6 +238,17 @@ public final class SparkInternals {
     String name = spark.getErrorClass();
     return name != null ? name.equals("SPARK_JOB_CANCELLED")
         : String.valueOf(failure.getMessage()).matches("(?s)Job \\d+ cancelled.*");
+  }
+
+  /** Whether Spark has a name for a failure, in whose words it tells a user what is wrong. */
+  public static boolean isTold(Throwable failure) {
+    if (!(failure instanceof SparkThrowable spark)) return false;
+    return spark.getErrorClass() != null && !spark.getErrorClass().startsWith("INTERNAL_ERROR");
+  }
+
+  /** Refuses a name that is none of a data source, in Spark's words. */
+  public static void requireFormat(String name) {
+    DataSource.lookupDataSource(name, SQLConf.get());
   }
 
   /** Cancels the jobs with a tag; those of a context that was stopped are over. */

@@ -7,6 +7,7 @@ import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.internal.NamedColumn;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.netfiles.RowNet;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
@@ -30,7 +31,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -47,6 +47,7 @@ public final class SubmittedRun {
   private static final String H5 = ".h5";
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
+  private static final String WEIGHTS = "weights: ";
   /** The engine whose tasks all run at once. */
   private static final String TOGETHER = "barrier";
   private static final int EXIT_FAILED = 1;
@@ -92,14 +93,32 @@ public final class SubmittedRun {
       System.err.println("cafetiere: " + e.getMessage());
       code = EXIT_USAGE;
     } catch (Exception e) {
-      // What the user has to change says so itself; a stack trace is for what has no name here.
-      boolean isTold = e instanceof CafetiereException || e instanceof UncheckedIOException
-          || e instanceof AnalysisException;
-      if (!isTold) throw e;
-      System.err.println("cafetiere: " + e.getMessage());
+      Throwable told = told(e);
+      if (told == null) throw e;
+      System.err.println("cafetiere: " + words(told, Flags.parse(args)));
       code = EXIT_FAILED;
     }
     if (code != 0) System.exit(code);
+  }
+
+  /**
+   * Of a failure and its causes the first that says by itself what the user has to change; null: a stack
+   * trace is for what has no name here.
+   */
+  private static Throwable told(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      boolean isTold = cause instanceof CafetiereException || cause instanceof IOException
+          || cause instanceof UncheckedIOException || SparkInternals.isTold(cause);
+      if (isTold) return cause;
+    }
+    return null;
+  }
+
+  /** Tasks have the bytes of -model without its path, and call them weights. */
+  private static String words(Throwable told, Flags flags) {
+    String words = told.getMessage() == null ? told.toString() : told.getMessage();
+    boolean isOfModel = !flags.has("train") && words.startsWith(WEIGHTS);
+    return isOfModel ? flags.get("model", "") + words.substring(WEIGHTS.length() - 2) : words;
   }
 
   /** Takes these rows where the flag would name a table; null for none. */
@@ -110,10 +129,11 @@ public final class SubmittedRun {
 
   /** Does all that the command line asks for. */
   public void run() {
+    String format = flags.get("outputFormat", "json");
+    if (flags.has("features")) SparkInternals.requireFormat(format);
     if (flags.has("train")) train();
     if (flags.has("features")) {
-      features().write().format(flags.get("outputFormat", "json"))
-          .save(flags.get("output", "output"));
+      features().write().format(format).save(flags.get("output", "output"));
     } else if (flags.has("test")) {
       String text = text(test());
       HadoopFiles.writeText(flags.get("output", "output"), text, conf);

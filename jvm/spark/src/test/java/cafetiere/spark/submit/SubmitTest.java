@@ -266,10 +266,30 @@ class SubmitTest {
     assertRefusal(model, "-test", "cannot read " + uri("never.model"));
   }
 
-  private static Process refused(String task, String flag, String table) throws IOException {
-    return DriverProcess.start(LocalSubmit.class, dir.resolve("refused" + task + ".log"), "-conf",
-        dir.resolve("solver.prototxt").toString(), task, flag, table, "-model",
+  @Test
+  void whatFailsInATaskOrHasANameOfSparksIsToldInASentenceToo() throws Exception {
+    Path text = Files.writeString(dir.resolve("notes.txt"), "neither a table nor weights");
+    Process unreachable = refused("-train", "-trainData", "hdfs://127.0.0.1:9/x");
+    Process format = submitted("format", "-features", "prob", "-outputFormat", "nosuch", "-model",
         uri("never.model"));
+    assertRefusal(unreachable, "-train", "Call From ");
+    assertRefusal(format, "format", "[DATA_SOURCE_NOT_FOUND]");
+    Process table = submitted("table", "-train", "-trainData", text.toUri().toString(), "-model",
+        uri("never.model"));
+    Process model = submitted("model", "-test", "-testData", uri("test.parquet"), "-model",
+        text.toUri().toString());
+    assertRefusal(table, "table", "[FAILED_READ_FILE");
+    assertRefusal(model, "model", text.toUri() + ": is not a caffemodel");
+  }
+
+  private static Process refused(String task, String flag, String table) throws IOException {
+    return submitted(task, task, flag, table, "-model", uri("never.model"));
+  }
+
+  private static Process submitted(String log, String... flags) throws IOException {
+    String[] solver = {"-conf", dir.resolve("solver.prototxt").toString()};
+    return DriverProcess.start(LocalSubmit.class, dir.resolve("refused" + log + ".log"),
+        Stream.of(solver, flags).flatMap(Stream::of).toArray(String[]::new));
   }
 
   /** Submit ends with 1 and a sentence that begins so, and with no stack trace. */
