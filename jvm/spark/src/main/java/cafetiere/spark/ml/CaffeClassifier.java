@@ -2,6 +2,7 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.explain.Explanation;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.util.JavaVersion;
 import cafetiere.spark.util.Json;
 import java.util.List;
@@ -12,6 +13,7 @@ import org.apache.spark.ml.util.DefaultParamsWritable;
 import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -48,10 +50,17 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
     transformSchema(data.schema());
     CaffeClassificationModel model = getGroupCol().isEmpty()
         ? new CaffeClassificationModel(
-            uid, TableTraining.train(this, task(), data,
-                label -> CaffeClassificationModel.columns(this, label), CaffeClassificationModel.BLOBS))
+            uid, TableTraining.train(this, task(), data, label -> check(label, data.schema()),
+                CaffeClassificationModel.BLOBS))
         : new CaffeClassificationModel(uid, TableTraining.trainKeys(this, task(), data));
     return copyValues(model, ParamMap.empty()).setParent(this);
+  }
+
+  /** Refuses, before the training, classes that the params or predictions do not fit. */
+  private void check(NetDescription.Top label, StructType schema) {
+    CaffeClassificationModel.columns(this, label);
+    boolean isNumber = schema.apply(getLabelCol()).dataType() instanceof NumericType;
+    if (isNumber) ClassColumns.requireDistinct(getLabelCol(), label.classes());
   }
 
   /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.predict.LabelColumns;
 import cafetiere.spark.predict.OutputColumns;
@@ -59,11 +60,33 @@ record ClassColumns(String raw, String probability, String prediction, String la
         .checked(labels);
   }
 
-  /** The labels, where all are numbers; else their places. */
+  /** The labels, where all are numbers that doubles tell apart; else their places. */
   private static double[] numbers(List<String> labels) {
     boolean areNumbers = labels.stream().allMatch(label -> NUMBER.matcher(label).matches());
-    return areNumbers ? labels.stream().mapToDouble(Double::parseDouble).toArray()
+    double[] numbers = areNumbers ? labels.stream().mapToDouble(ClassColumns::number).toArray()
+        : new double[0];
+    return areNumbers && areDistinct(numbers) ? numbers
         : IntStream.range(0, labels.size()).asDoubleStream().toArray();
+  }
+
+  private static boolean areDistinct(double[] numbers) {
+    return Arrays.stream(numbers).allMatch(Double::isFinite)
+        && Arrays.stream(numbers).distinct().count() == numbers.length;
+  }
+
+  /** Of "-0" too it is 0, which evaluators take for the same. */
+  private static double number(String label) {
+    return Double.parseDouble(label) + 0.0;
+  }
+
+  /** Refuses a column of numbers of which two are one double: evaluators compare it with predictions. */
+  static void requireDistinct(String column, List<String> labels) {
+    for (int i = 1; i < labels.size(); i++) {  // they are in order
+      if (number(labels.get(i - 1)) != number(labels.get(i))) continue;
+      throw new PreflightException(List.of("the label '" + column + "' has the classes " + labels.get(i - 1)
+          + " and " + labels.get(i) + ", which are the same double, as which they would be predicted: cast"
+          + " it to text, or learn an index of its values"));
+    }
   }
 
   @Override

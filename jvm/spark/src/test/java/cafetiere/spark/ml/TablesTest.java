@@ -238,6 +238,24 @@ class TablesTest {
     assertArrayEquals(new double[] {0, 1}, numbers("1", "NaN"));
   }
 
+  /** Two classes with one prediction would be one class to Spark's evaluators. */
+  @Test
+  void labelsThatAreNoDistinctDoublesArePredictedAsPlaces() {
+    assertArrayEquals(new double[] {0, 1}, numbers("01", "1"));
+    assertArrayEquals(new double[] {0, 1, 2}, numbers("1.1", "1.10", "2"));
+    assertArrayEquals(new double[] {0, 1}, numbers("-0", "0"));
+    assertArrayEquals(new double[] {0, 1}, numbers("1", "1e400"));
+    Dataset<Row> large = train.limit(60).selectExpr("age", "9007199254740992 + id % 2 label");
+    String told = assertThrows(PreflightException.class, () -> new CaffeClassifier().setNumWorkers(1)
+        .setMaxEpochs(10_000_000).fit(large)).getMessage();
+    assertTrue(told.contains("the label 'label' has the classes 9007199254740992 and 9007199254740993, which"
+        + " are the same double"), told);
+    CaffeClassificationModel ofTexts = new CaffeClassifier().setNumWorkers(1).setMaxEpochs(1)
+        .fit(large.withColumn("label", functions.expr("string(label)")));
+    assertEquals(60, ofTexts.transform(large)
+        .filter("predictedLabel = string(9007199254740992 + bigint(prediction))").count());
+  }
+
   private static double[] numbers(String... labels) {
     return ((ClassColumns) ClassColumns.of(classifier(), List.of(labels))).numbers();
   }
