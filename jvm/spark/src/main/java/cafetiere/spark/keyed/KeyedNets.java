@@ -16,6 +16,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Column;
@@ -189,13 +190,15 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
         functions.col("weights"));
   }
 
+  /** By their places: a table may have several columns of one name, if it is not that of the key. */
   private Dataset<Row> rows(Dataset<?> data) {
-    return data.toDF().select(NamedColumn.of(keyColumn).as("key"),
+    String[] places = IntStream.range(0, data.schema().size()).mapToObj(Integer::toString)
+        .toArray(String[]::new);
+    return data.toDF(places).select(NamedColumn.of(places[data.schema().fieldIndex(keyColumn)]).as("key"),
         functions.lit(true).as("isRow"),
         functions.lit(null).cast(DataTypes.createArrayType(DataTypes.StringType)).as("classes"),
         functions.lit(null).cast("string").as(NET),
         functions.lit(null).cast("binary").as("weights"),
-        functions.struct(Stream.of(data.columns()).map(NamedColumn::of)
-            .toArray(Column[]::new)).as("row"));
+        functions.struct(Stream.of(places).map(NamedColumn::of).toArray(Column[]::new)).as("row"));
   }
 }

@@ -54,15 +54,19 @@ public record KeyedTraining(
 
   /** Finds the column of keys in a table; a {@link PreflightException} tells what is wrong with it. */
   public static StructField key(StructType schema, String name) {
-    for (StructField field : schema.fields()) {
-      if (!field.name().equals(name)) continue;
-      if (KEY_TYPES.contains(field.dataType()) || field.dataType() instanceof DecimalType) return field;
-      throw new PreflightException(List.of("groupCol '" + name + "' is of type "
-          + field.dataType().catalogString() + ", whose values are no keys: cast it to text or to"
-          + " whole numbers"));
+    List<StructField> named = Stream.of(schema.fields()).filter(field -> field.name().equals(name)).toList();
+    if (named.isEmpty()) {
+      throw new PreflightException(List.of("groupCol names '" + name + "', which is no column of the table"
+          + NearestName.among(List.of(schema.fieldNames()), name)));
     }
-    throw new PreflightException(List.of("groupCol names '" + name + "', which is no column of the table"
-        + NearestName.among(List.of(schema.fieldNames()), name)));
+    if (named.size() > 1) {
+      throw new PreflightException(List.of("the table has " + named.size() + " columns named '" + name
+          + "', which is groupCol: rename or drop all but one"));
+    }
+    DataType type = named.get(0).dataType();
+    if (KEY_TYPES.contains(type) || type instanceof DecimalType) return named.get(0);
+    throw new PreflightException(List.of("groupCol '" + name + "' is of type " + type.catalogString()
+        + ", whose values are no keys: cast it to text or to whole numbers"));
   }
 
   /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */

@@ -281,6 +281,25 @@ class KeyedNetsTest {
     }
   }
 
+  /** As a join leaves them; a net for all rows transforms such a table, too. */
+  @Test
+  void columnsThatAreNotReadMayHaveOneName() {
+    Dataset<Row> own = table.filter("id < 100");
+    Dataset<Row> twice = own.selectExpr("*", "id * 2 extra", "string(id) extra");
+    Dataset<Row> scored = model.transform(twice);
+    assertEquals(model.transform(own).select("id", "prediction").orderBy("id").collectAsList(),
+        scored.select("id", "prediction").orderBy("id").collectAsList());
+    List<String> names = List.of(scored.columns());
+    for (Row row : scored.collectAsList()) {
+      assertEquals(2 * row.<Long>getAs("id"), row.getLong(names.indexOf("extra")));
+      assertEquals("" + row.<Long>getAs("id"), row.getString(names.lastIndexOf("extra")));
+    }
+    String told = assertThrows(PreflightException.class,
+        () -> model.transform(own.selectExpr("*", "shop"))).getMessage();
+    assertTrue(told.contains(
+        "the table has 2 columns named 'shop', which is groupCol: rename or drop all but one"), told);
+  }
+
   @BothLines
   @Test
   void isSavedAndLoaded(@TempDir Path folder) throws Exception {
