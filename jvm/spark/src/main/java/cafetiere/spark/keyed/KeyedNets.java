@@ -82,6 +82,19 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
     return new Outputs(columns, List.of(blobs));
   }
 
+  /** The table; where its session has ended, as the active one reads it. */
+  @Override
+  public Dataset<Row> table() {
+    return table(SparkSession.active());
+  }
+
+  private Dataset<Row> table(SparkSession spark) {
+    if (!table.sparkSession().sparkContext().isStopped()) return table;
+    if (!source.isEmpty()) return spark.read().parquet(source);
+    throw new IllegalStateException(
+        "the session that trained these nets has ended: save the model before, and load it");
+  }
+
   /** A table's schema with what is added. A row of a key without a net has nulls there. */
   public static StructType append(StructType schema, OutputColumns columns) {
     StructType all = columns.append(schema);
@@ -110,7 +123,8 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
     StructType result = transformSchema(schema, outputs);
     FeedSchema feed = feed(schema);
     int tasks = KeyedTraining.tasks(data.sparkSession().sparkContext());
-    Dataset<Row> met = KeyedTraining.sorted(rows(data).unionByName(nets(), true), tasks,
+    Dataset<Row> nets = nets(data.sparkSession());
+    Dataset<Row> met = KeyedTraining.sorted(rows(data).unionByName(nets, true), tasks,
         functions.col("key"), functions.col("isRow"));
     StructType given = met.schema();
     return BinaryRows.map(met, result,
@@ -119,7 +133,7 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
 
   /** The net of one key; an error where it has none. */
   public CaffeModel model(Object key, Outputs outputs) {
-    List<Row> found = table.withColumn("wanted", functions.lit(key)).filter(sameKey(key))
+    List<Row> found = table().withColumn("wanted", functions.lit(key)).filter(sameKey(key))
         .select("error", NET, "weights").collectAsList();
     if (found.isEmpty()) throw new IllegalArgumentException("no row in training had the key " + key);
     Row row = found.get(0);
@@ -142,7 +156,7 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
   public void save(String path) {
     Metadata noted = new MetadataBuilder().withMetadata(field(table).metadata())
         .putString(SUMMARY, told.summary()).build();
-    table.withMetadata(NET, noted).write().parquet(ModelFolder.netsOfKeys(path));
+    table().withMetadata(NET, noted).write().parquet(ModelFolder.netsOfKeys(path));
   }
 
   /** Whether there is such a table below a folder. */
@@ -184,8 +198,8 @@ public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String 
   }
 
   /** A net a row, before the rows of its key. */
-  private Dataset<Row> nets() {
-    return table.filter(functions.col("error").isNull()).select(functions.col("key"),
+  private Dataset<Row> nets(SparkSession spark) {
+    return table(spark).filter(functions.col("error").isNull()).select(functions.col("key"),
         functions.lit(false).as("isRow"), functions.col("classes"), functions.col(NET),
         functions.col("weights"));
   }
