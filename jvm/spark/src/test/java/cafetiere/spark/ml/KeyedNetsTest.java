@@ -35,8 +35,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.ml.Pipeline;
+import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.evaluation.MulticlassClassificationEvaluator;
+import org.apache.spark.ml.feature.SQLTransformer;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.tuning.CrossValidator;
+import org.apache.spark.ml.tuning.CrossValidatorModel;
+import org.apache.spark.ml.tuning.ParamGridBuilder;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -300,6 +307,20 @@ class KeyedNetsTest {
         () -> model.transform(own.selectExpr("*", "shop"))).getMessage();
     assertTrue(told.contains(
         "the table has 2 columns named 'shop', which is groupCol: rename or drop all but one"), told);
+  }
+
+  /** Evaluators know no nulls, which rows of keys without a net have. */
+  @Test
+  void aFilterLeavesRowsWithoutNetsOutOfACrossValidation() {
+    Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {
+        keyed().setLabelCol("buys").setMinGroupRows(20),
+        new SQLTransformer().setStatement("SELECT * FROM __THIS__ WHERE prediction IS NOT NULL")});
+    CrossValidatorModel best = new CrossValidator().setEstimator(pipeline)
+        .setEstimatorParamMaps(new ParamGridBuilder().build()).setNumFolds(2).setSeed(1)
+        .setEvaluator(new MulticlassClassificationEvaluator().setLabelCol("buys")).fit(table);
+    assertTrue(best.avgMetrics()[0] > 0.4, () -> "" + best.avgMetrics()[0]);
+    long scored = best.transform(table).count();
+    assertTrue(0 < scored && scored < table.count(), () -> scored + " rows");
   }
 
   @Timeout(value = 240, unit = TimeUnit.SECONDS)
