@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.ml.CaffeClassifier;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.SyncModes;
 import cafetiere.spark.plan.SolverSettings;
@@ -88,6 +89,28 @@ class ParamsTest {
             assertThrows(IllegalArgumentException.class, () -> set(name, value)).getMessage());
       }
     });
+  }
+
+  @Test
+  void nullAndArraysOfOtherTypesAreRefusedByName() {
+    TABLE.forEach((name, row) -> {
+      if (!row.path("type").asText().matches("String(\\[])?|.*\\[]")) return;
+      assertEquals(name + " is null: set it to a value, or clear it to have its default",
+          assertThrows(IllegalArgumentException.class, () -> setAny(estimator, name, null)).getMessage());
+    });
+    CaffeClassifier classifier = new CaffeClassifier();
+    for (String name : List.of("labelCol", "featuresCols", "layers", "thresholds", "optimizer")) {
+      assertTrue(assertThrows(IllegalArgumentException.class, () -> setAny(classifier, name, null))
+          .getMessage().startsWith(name + " is null: "), name);
+    }
+    assertEquals("layers is a long[]: set it to an array of int or double",
+        assertThrows(IllegalArgumentException.class, () -> setAny(classifier, "layers", new long[] {2}))
+            .getMessage());
+  }
+
+  @SuppressWarnings("unchecked")
+  private static void setAny(Params params, String name, Object value) {
+    params.set((Param<Object>) params.getParam(name), value);
   }
 
   @Test

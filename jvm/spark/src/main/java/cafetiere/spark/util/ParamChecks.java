@@ -27,14 +27,35 @@ public final class ParamChecks {
   /** An {@code int[]} or a {@code double[]} of numbers from {@code least} on. */
   public static <T> Function1<T, Object> eachAtLeast(String param, int least) {
     return (Function1<T, Object> & Serializable) values -> {
-      Stream<? extends Number> numbers = values instanceof int[] whole ? Arrays.stream(whole).boxed()
-          : Arrays.stream((double[]) values).boxed();
+      requireGiven(param, values);
+      Stream<? extends Number> numbers = numbers(param, values);
       numbers.filter(number -> !(number.doubleValue() >= least)).findFirst().ifPresent(number -> {
         throw new IllegalArgumentException(
             param + " has " + number + ": set each to " + least + " or more");
       });
       return true;
     };
+  }
+
+  private static Stream<? extends Number> numbers(String param, Object values) {
+    if (values instanceof int[] whole) return Arrays.stream(whole).boxed();
+    if (values instanceof double[] numbers) return Arrays.stream(numbers).boxed();
+    throw new IllegalArgumentException(param + " is a " + values.getClass().getSimpleName()
+        + ": set it to an array of int or double");
+  }
+
+  /** Anything but null, which getters would hand on. */
+  public static <T> Function1<T, Object> given(String param) {
+    return (Function1<T, Object> & Serializable) value -> {
+      requireGiven(param, value);
+      return true;
+    };
+  }
+
+  private static void requireGiven(String param, Object value) {
+    if (value != null) return;
+    throw new IllegalArgumentException(
+        param + " is null: set it to a value, or clear it to have its default");
   }
 
   /** Numbers from {@code least} to {@code most}. */
@@ -50,6 +71,7 @@ public final class ParamChecks {
   /** One of some words; any where there are none. */
   public static Function1<String, Object> oneOf(String param, Words known) {
     return (Function1<String, Object> & Serializable) value -> {
+      requireGiven(param, value);
       List<String> words = known.get();
       if (words.isEmpty() || words.contains(value)) return true;
       String hint = NearestName.of(value, words)
