@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.core.score;
 
+import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
@@ -59,7 +60,10 @@ public enum CellType {
     return Integer.BYTES + Double.BYTES;
   }
 
-  /** Appends a cell, of which null is a gap; a ClassCastException where it is of another type. */
+  /**
+   * Appends a cell, of which null is a gap; a ClassCastException where it is of another type, and an
+   * ArithmeticException where this type does not hold its value.
+   */
   void put(Object cell, ByteBuffer to) {
     int start = to.position();
     to.putInt(0);
@@ -70,8 +74,8 @@ public enum CellType {
   private void putValue(Object cell, ByteBuffer to) {
     switch (this) {
       case BOOLEAN -> to.put((byte) ((Boolean) cell ? 1 : 0));
-      case INT -> to.putInt(((Number) cell).intValue());
-      case LONG -> to.putLong(((Number) cell).longValue());
+      case INT -> to.putInt(Math.toIntExact(whole((Number) cell)));
+      case LONG -> to.putLong(whole((Number) cell));
       case FLOAT -> to.putFloat(((Number) cell).floatValue());
       case DOUBLE -> to.putDouble(((Number) cell).doubleValue());
       case DOUBLES -> {
@@ -94,6 +98,21 @@ public enum CellType {
       default -> throw new IllegalStateException(name());
     }
   }
+  /** The value of a number without a fraction. */
+  private static long whole(Number number) {
+    if (number instanceof Integer || number instanceof Long) return number.longValue();
+    if (number instanceof Short || number instanceof Byte) return number.longValue();
+    if (number instanceof Double || number instanceof Float) return whole(number.doubleValue());
+    return new BigDecimal(number.toString()).longValueExact();
+  }
+
+  /** A cast to long makes the nearest one of what is none; 2^63 is that of the largest. */
+  private static long whole(double number) {
+    long whole = (long) number;
+    if (whole == number && whole != Long.MAX_VALUE) return whole;
+    throw new ArithmeticException(number + " is no long");
+  }
+
 
   /** Not by ChronoUnit.MICROS, which counts nanoseconds in Java 17: a long holds those of 1677 to 2262. */
   private static long micros(Instant time) {

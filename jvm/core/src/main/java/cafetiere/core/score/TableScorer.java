@@ -116,6 +116,9 @@ public final class TableScorer extends Handle {
       } catch (ClassCastException e) {
         throw new IllegalArgumentException("column '" + names.get(i) + "' is of type " + types[i]
             + ", and the cell is a " + cell.getClass().getName(), e);
+      } catch (ArithmeticException | NumberFormatException e) {
+        throw new IllegalArgumentException("column '" + names.get(i) + "' is of type " + types[i]
+            + ", which does not hold " + cell + ", a " + cell.getClass().getName(), e);
       }
     }
   }

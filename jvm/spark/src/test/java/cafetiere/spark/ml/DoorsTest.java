@@ -16,6 +16,8 @@ import cafetiere.spark.TestCluster;
 import cafetiere.spark.sql.Functions;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.file.Path;
 import java.sql.Date;
 import java.sql.Timestamp;
@@ -141,6 +143,34 @@ class DoorsTest {
     Exception date = assertThrows(Exception.class, () -> new TableScorer(net, weights, others, "probability"));
     assertTrue(date.getMessage().contains("column 'age' is of type DATE, and the net has learned it as a NUMBER"),
         date.getMessage());
+  }
+
+  /** A cell cut to the column's bits would have the score of another row. */
+  @Test
+  void wholeNumbersThatDoNotFitAreRefused() {
+    CaffeModel net = model.caffeModel();
+    Map<String, CellType> columns = new LinkedHashMap<>(COLUMNS);
+    columns.put("visits", CellType.INT);
+    try (TableScorer longs = new TableScorer(net.getNet(), net.weights(), COLUMNS, "probability");
+        TableScorer ints = new TableScorer(net.getNet(), net.weights(), columns, "probability")) {
+      float[] wanted = ints.score(Map.of("visits", 31));
+      for (Number same : List.of(31L, 31.0, 31f, (short) 31, (byte) 31, new BigDecimal("31.0"),
+          BigInteger.valueOf(31))) {
+        assertArrayEquals(wanted, ints.score(Map.of("visits", same)), same.getClass().getName());
+        assertArrayEquals(wanted, longs.score(Map.of("visits", same)), same.getClass().getName());
+      }
+      assertNotHeld(ints, "INT", 4_294_967_327L, 31.9, 0x1p31f, Double.NaN);
+      assertNotHeld(longs, "LONG", 31.9f, 0x1p63, Double.NEGATIVE_INFINITY, new BigDecimal("31.9"),
+          BigInteger.ONE.shiftLeft(64).add(BigInteger.TEN));
+    }
+  }
+
+  private static void assertNotHeld(TableScorer scorer, String type, Number... cells) {
+    for (Number cell : cells) {
+      assertEquals("column 'visits' is of type " + type + ", which does not hold " + cell + ", a "
+          + cell.getClass().getName(), assertThrows(IllegalArgumentException.class,
+          () -> scorer.score(Map.of("visits", cell))).getMessage());
+    }
   }
 
   /** What tables have for no time at all is further away than a long counts in nanoseconds. */
