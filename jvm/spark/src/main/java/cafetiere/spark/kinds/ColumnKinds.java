@@ -23,8 +23,20 @@ import org.apache.spark.sql.types.StructType;
 public record ColumnKinds(Map<String, ColumnKind> kinds) {
   /** Those that a net's TableData layers name. */
   public static ColumnKinds ofNet(String net) {
-    String options = Json.object().put("phase", "TEST").put("net", net).toString();
-    return ofDescription(Json.parse(Engine.describe(options)));
+    return ofDescription(description(net));
+  }
+
+  /** The columns that a net's TableData layers read to predict; none of a net that is fed arrays. */
+  public static List<String> columns(String net) {
+    List<String> columns = new ArrayList<>();
+    for (JsonNode top : description(net).path("data_layer").path("tops")) {
+      if (!top.path("target").asBoolean()) top.path("columns").forEach(name -> columns.add(name.asText()));
+    }
+    return columns.stream().distinct().toList();
+  }
+
+  private static JsonNode description(String net) {
+    return Json.parse(Engine.describe(Json.object().put("phase", "TEST").put("net", net).toString()));
   }
 
   /** The same of a net that the engine has described; rows to score need not have its targets. */

@@ -48,8 +48,17 @@ record SavedNet(String path, String output, ModelFolder folder) {
   Scorer open(Configuration conf) {
     JsonNode params = params(conf);
     String net = params.path("net").asText();
+    requireArrays(net);
     return new Scorer(net, HadoopFiles.read(folder.weights(), conf), blob(params), 1,
         MeanFiles.of(conf, net).bytes());
+  }
+
+  /** Refuses a net that reads a table's columns: an array does not say which number is whose. */
+  private void requireArrays(String net) {
+    List<String> columns = ColumnKinds.columns(net);
+    if (columns.isEmpty()) return;
+    throw new IllegalArgumentException("the model at " + path + " is of a table: give predict a struct of its"
+        + " columns, as in struct(" + String.join(", ", columns) + ")");
   }
 
   /** The same of rows of a table that has such columns; refuses types that the net has not learned. */

@@ -90,6 +90,10 @@ class DoorsTest {
       float[] values = {score.get(0), score.get(1)};
       assertArrayEquals(expected[(int) row.getLong(0)], values, "row " + row.getLong(0));
     }
+    Exception array = assertThrows(Exception.class, () -> spark.sql("SELECT cafetiere.predict('"
+        + folder.resolve("model") + "', array(1, 2), 'probability')").collect());
+    assertTrue(text(array).contains("is of a table: give predict a struct of its columns, as in struct("),
+        text(array));
     Exception unknown = assertThrows(Exception.class, () -> spark.sql("SELECT cafetiere.predict('"
         + folder.resolve("model") + "', struct(id), 'probability') FROM visitors").collect());
     assertTrue(text(unknown).contains("reads no column 'id'"), text(unknown));
