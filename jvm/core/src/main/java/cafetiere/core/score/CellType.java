@@ -37,8 +37,8 @@ public enum CellType {
 
   private static final long MICROS_PER_SECOND = 1_000_000;
   private static final int NANOS_PER_MICRO = 1_000;
-  /** Ends each text of several. */
-  private static final byte TEXT_END = 0x1f;
+  /** Ends each text of several, as the engine's kTextEnd. */
+  public static final byte TEXT_END = 0x1f;
 
   private final String engineName;
 
@@ -88,8 +88,7 @@ public enum CellType {
       case TEXTS -> {
         for (Object text : (List<?>) cell) {
           if (text == null) continue;
-          putText((String) text, to);
-          to.put(TEXT_END);
+          putTextOfSeveral((String) text, to);
         }
       }
       case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
@@ -98,6 +97,7 @@ public enum CellType {
       default -> throw new IllegalStateException(name());
     }
   }
+
   /** The value of a number without a fraction. */
   private static long whole(Number number) {
     if (number instanceof Integer || number instanceof Long) return number.longValue();
@@ -113,11 +113,22 @@ public enum CellType {
     throw new ArithmeticException(number + " is no long");
   }
 
-
   /** Not by ChronoUnit.MICROS, which counts nanoseconds in Java 17: a long holds those of 1677 to 2262. */
   private static long micros(Instant time) {
     return Math.addExact(
         Math.multiplyExact(time.getEpochSecond(), MICROS_PER_SECOND), time.getNano() / NANOS_PER_MICRO);
+  }
+
+  private static void putTextOfSeveral(String text, ByteBuffer to) {
+    int start = to.position();
+    putText(text, to);
+    for (int i = start; i < to.position(); i++) to.put(i, withinText(to.get(i)));
+    to.put(TEXT_END);
+  }
+
+  /** A byte of a text among several: a blank where it would end the text. */
+  public static byte withinText(byte unit) {
+    return unit == TEXT_END ? (byte) ' ' : unit;
   }
 
   /** ASCII needs no array of bytes. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.feed;
 
+import cafetiere.core.score.CellType;
 import cafetiere.spark.internal.UnsafeLayout;
 import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
@@ -13,7 +14,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class UnsafeValues {
   private static final int IMAGE_FIELDS = 6;
   private static final int SIZED_IMAGE_FIELDS = 3;
-  private static final byte TEXT_END = 0x1f;
 
   private UnsafeValues() {}
 
@@ -41,7 +41,7 @@ final class UnsafeValues {
     }
   }
 
-  /** An array of texts, each followed by the engine's kTextEnd; nulls are left out. */
+  /** An array of texts, each followed by what ends it; nulls are left out. */
   static void texts(UnsafeRow row, int ordinal, Chunk out) {
     UnsafeArrayData texts = row.getArray(ordinal);
     long bytes = 0;
@@ -53,8 +53,10 @@ final class UnsafeValues {
       if (texts.isNullAt(i)) continue;
       UTF8String text = texts.getUTF8String(i);
       text.writeToMemory(null, to);
-      to += text.numBytes();
-      Platform.putByte(null, to++, TEXT_END);
+      for (long end = to + text.numBytes(); to < end; to++) {
+        Platform.putByte(null, to, CellType.withinText(Platform.getByte(null, to)));
+      }
+      Platform.putByte(null, to++, CellType.TEXT_END);
     }
   }
 

@@ -177,6 +177,23 @@ class DoorsTest {
     }
   }
 
+  /** The engine tells texts of an array apart by a character that one of them may have, too. */
+  @Test
+  void aTextOfAnArrayStaysOne() throws Exception {
+    Dataset<Row> texts = spark.range(60).selectExpr("id", "int(id % 2) label",
+        "array('all', if(id % 2 = 0, 'a\u001fb', 'c')) words");
+    CaffeClassificationModel learned = new CaffeClassifier().setIdCol("id").setMaxEpochs(1).setNumWorkers(1)
+        .setFeaturesCols("words").fit(texts);
+    CaffeModel net = learned.caffeModel();
+    assertTrue(net.getNet().contains("\"a b\""), net.getNet());
+    Row first = learned.transform(texts).filter("id = 0").first();
+    try (TableScorer scorer = new TableScorer(
+        net.getNet(), net.weights(), Map.of("words", CellType.TEXTS), "probability")) {
+      assertArrayEquals(floats(first.<Vector>getAs("probability").toArray()),
+          scorer.score(Map.of("words", List.of("all", "a\u001fb"))));
+    }
+  }
+
   /** What tables have for no time at all is further away than a long counts in nanoseconds. */
   @Test
   void timesOfAllYearsHaveTheScoresOfTransform() {
