@@ -2,6 +2,8 @@
 package cafetiere.spark;
 
 import cafetiere.spark.cost.Account;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -51,6 +53,7 @@ import java.util.Locale;
  * @param account what the cores were used for
  * @param earlyStopping which test was the best, and whether the training ended early
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
 public record TrainingSummary(
     String engine,
     long steps,

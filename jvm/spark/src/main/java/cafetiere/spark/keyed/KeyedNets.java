@@ -11,6 +11,8 @@ import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.saved.ModelFolder;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -40,6 +42,7 @@ import org.apache.spark.sql.types.StructType;
  * @param told of the training
  * @param source where the table is read from whenever it is used, a Hadoop path; "" of nets just trained
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record, nor look at a field for one
 public record KeyedNets(Dataset<Row> table, String keyColumn, Told told, String source) {
   static final String NET = "net";
   /** In the metadata of NET: the names of the columns that are learned from, a JSON list. */

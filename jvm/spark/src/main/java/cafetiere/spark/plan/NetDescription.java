@@ -7,8 +7,11 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -93,8 +96,10 @@ public record NetDescription(JsonNode json) {
    * @param isTarget whether a TableData says that only losses and scores read it
    * @param width numbers of a row
    */
+  @DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
   public record Top(String name, String role, String column, boolean isOfClasses, long batch,
-      List<String> cells, List<String> classes, String kind, boolean isTarget, long width) {
+      List<String> cells, List<String> classes, String kind, boolean isTarget, long width)
+      implements Serializable {
     static Top of(JsonNode json) {
       JsonNode shape = json.path("shape");
       return new Top(json.path("name").asText(), json.path("role").asText(""),

@@ -3,6 +3,8 @@ package cafetiere.spark.run;
 
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.util.ModelPart;
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.Serializable;
 
 /**
@@ -13,5 +15,6 @@ import java.io.Serializable;
  * @param summary what the training did
  * @param events the run's events, one JSON object a line
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
 public record TrainingResult(ModelPart model, ModelPart state, TrainingSummary summary, String events)
     implements Serializable {}

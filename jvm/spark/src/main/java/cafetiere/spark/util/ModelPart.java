@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.util;
 
+import com.esotericsoftware.kryo.DefaultSerializer;
+import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -19,6 +21,7 @@ import org.apache.spark.sql.SparkSession;
  * @param bytes in the binary form or as HDF5; empty of a file
  * @param path of the file, for Hadoop; "" of bytes
  */
+@DefaultSerializer(JavaSerializer.class) // Kryo cannot make a record
 public record ModelPart(byte[] bytes, String path) implements Serializable {
   private static final long serialVersionUID = 1L;
   public static final String LARGEST = "spark.cafetiere.largestModel";
