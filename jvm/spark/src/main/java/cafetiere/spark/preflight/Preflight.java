@@ -39,8 +39,8 @@ public final class Preflight {
   private static final String EXECUTOR_JOB = "cafetiere-preflight-executors";
   /** The first job of executors that have just started takes seconds, whatever it does. */
   private static final int EXECUTOR_SECONDS = 10;
-  /** How long a look at rows may take before the fit goes on without its answer. */
   private static final String ENCRYPTION = "spark.io.encryption.enabled";
+  /** How long a look at rows may take before the fit goes on without its answer. */
   private static final String ROWS_TIME = "spark.cafetiere.preflightRowsTime";
   private static final String SPECULATION_TIME = "spark.speculation.task.duration.threshold";
 
