@@ -9,6 +9,7 @@ import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.kinds.ColumnKinds;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
+import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.Serializable;
 import java.util.HashMap;
@@ -77,10 +78,17 @@ public record KeyedTraining(
         run.begin();
         return trained(data, run);
       } catch (Throwable e) {
-        run.fail(e);
-        throw e;
+        Throwable told = told(e, sc);
+        run.fail(told);
+        throw Unchecked.rethrow(told);
       }
     }
+  }
+
+  /** Of a plan that it makes for a context that is stopped meanwhile, Spark only tells of faults within. */
+  private static Throwable told(Throwable failure, SparkContext sc) {
+    if (!sc.isStopped() || SparkInternals.isCancelled(failure)) return failure;
+    return new IllegalStateException("the SparkContext was stopped before the training had ended", failure);
   }
 
   private KeyedNets trained(Dataset<?> data, KeyedRun run) {
