@@ -336,7 +336,8 @@ public final class SubmittedRun {
     if (layers.stream().anyMatch(SourceLayer::isOfFiles)) {
       table = given == null ? NetTable.ofFiles(spark, flags, layers, flag)
           : NetTable.ofFiles(given, flags, layers);
-      texts = RowNet.of(solver, net, name, layers, table.rows(), SourceLayer.columns(layers, table.dataColumn(), table.labelColumn()));
+      texts = RowNet.of(solver, net, name, layers, table.rows(),
+          SourceLayer.columns(layers, table.dataColumn(), table.labelColumn()));
     }
     NetDescription description = NetDescription.of(texts.solver(), texts.net(), name);
     if (table == null) {
