@@ -96,8 +96,9 @@ abstract class Prediction<S> implements ScalarFunction<ArrayData> {
   /** The one of the last row, as a rule. */
   private S scorer(String path, String output) {
     if (net == null || !net.is(path, output)) {
-      net = SavedNet.find(path, output, conf.value());
-      scorer = open(net, conf);
+      SavedNet found = SavedNet.find(path, output, conf.value());
+      scorer = open(found, conf);
+      net = found; // not before: Spark may call again what has failed
     }
     return scorer;
   }
