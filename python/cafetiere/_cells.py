@@ -176,7 +176,8 @@ def _texts(cell):
     texts = [
         text if isinstance(text, str) else class_name(text) for text in cell if text is not None
     ]
-    return b"".join(text.encode() + _TEXT_END for text in texts)
+    # What ends a text is a blank within one, as it is to Spark.
+    return b"".join(text.encode().replace(_TEXT_END, b" ") + _TEXT_END for text in texts)
 
 
 def _image(cell):

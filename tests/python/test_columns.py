@@ -89,6 +89,15 @@ def test_what_is_no_table_of_cells_is_refused(table, error, said):
         tables.fit(table, "y", epochs=1)
 
 
+def test_a_text_of_a_list_may_contain_what_ends_texts_to_the_engine():
+    words = [["a\x1fb", "c"], ["c"], ["d"]] * 20
+    model, _ = tables.fit({"words": words, "y": ["u", "v", "v"] * 20}, "y", epochs=1)
+    assert model.scores({"words": [["a b", "c"]]}).tobytes() == (
+        model.scores({"words": [["a\x1fb", "c"]]}).tobytes()
+    )
+    assert '"a b"' in model.net and '"b"' not in model.net
+
+
 def test_masked_cells_of_lists_are_missing():
     cells = np.ma.array([["a", "b"], ["c", "d"]], mask=[[0, 1], [0, 0]])
     assert tables.columns_of({"x": cells})["x"] == [["a", None], ["c", "d"]]
