@@ -168,6 +168,7 @@ def _declare(lib):
         "cft_predictor_create": (i32, [text, handle, u64, out]),
         "cft_predictor_describe": (i32, [handle, out]),
         "cft_predictor_floats": (i32, [handle, i64, *[handle] * 2, i32, *[handle] * 2, i32]),
+        "cft_predictor_reset": (i32, [handle]),
         "cft_predictor_run": (i32, [handle, i64, text, u64, out]),
         "cft_predictor_destroy": (none, [handle]),
         "cft_describe": (i32, [text, out]),

@@ -37,8 +37,7 @@ public enum CellType {
 
   private static final long MICROS_PER_SECOND = 1_000_000;
   private static final int NANOS_PER_MICRO = 1_000;
-  /** Ends each text of several, as the engine's kTextEnd. */
-  public static final byte TEXT_END = 0x1f;
+  private static final byte TEXT_END = 0x1f;
 
   private final String engineName;
 
@@ -124,6 +123,11 @@ public enum CellType {
     putText(text, to);
     for (int i = start; i < to.position(); i++) to.put(i, withinText(to.get(i)));
     to.put(TEXT_END);
+  }
+
+  /** What ends each text of several, as the engine's kTextEnd. */
+  public static byte textEnd() {
+    return TEXT_END;
   }
 
   /** A byte of a text among several: a blank where it would end the text. */

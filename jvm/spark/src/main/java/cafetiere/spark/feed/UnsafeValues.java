@@ -56,7 +56,7 @@ final class UnsafeValues {
       for (long end = to + text.numBytes(); to < end; to++) {
         Platform.putByte(null, to, CellType.withinText(Platform.getByte(null, to)));
       }
-      Platform.putByte(null, to++, CellType.TEXT_END);
+      Platform.putByte(null, to++, CellType.textEnd());
     }
   }
 

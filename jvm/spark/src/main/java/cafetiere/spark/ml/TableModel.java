@@ -83,7 +83,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
 
   /**
    * With groupCol: the model of a key alone, which has what a model of one net has: its classes,
-   * {@link #exportOnnx}, and a path to be saved at.
+   * {@code exportOnnx}, and a path to be saved at.
    */
   public M modelOf(Object key) {
     M model = ofNet(netOf(key).setBatchSize(TableTraining.BATCH_TO_PREDICT));
