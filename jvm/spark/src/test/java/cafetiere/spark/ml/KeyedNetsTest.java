@@ -12,7 +12,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
-import cafetiere.spark.DriverProcess;
 import cafetiere.spark.Logged;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
@@ -52,7 +51,6 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** One net per key. */
@@ -321,52 +319,6 @@ class KeyedNetsTest {
     assertTrue(best.avgMetrics()[0] > 0.4, () -> "" + best.avgMetrics()[0]);
     long scored = best.transform(table).count();
     assertTrue(0 < scored && scored < table.count(), () -> scored + " rows");
-  }
-
-  @Timeout(value = 240, unit = TimeUnit.SECONDS)
-  @Test
-  void savedNetsOutliveTheirSession(@TempDir Path folder) throws Exception {
-    Path log = folder.resolve("log");
-    Process driver = DriverProcess.start(TwoSessions.class, log, folder.resolve("model").toString());
-    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
-  }
-
-  /** Trains and loads nets of keys in a session, and uses them in the next one. */
-  static final class TwoSessions {
-    private TwoSessions() {}
-
-    public static void main(String[] args) throws Exception {
-      SparkSession first = session();
-      CaffeRegressionModel trained = new CaffeRegressor().setGroupCol("key").setFeaturesCols("x")
-          .setMaxEpochs(1).fit(rows(first));
-      trained.write().save(args[0]);
-      CaffeRegressionModel loaded = CaffeRegressionModel.load(args[0]);
-      List<Row> wanted = predictions(trained, first);
-      first.stop();
-      try (SparkSession second = session()) {
-        assertEquals(wanted, predictions(loaded, second));
-        assertEquals(2, loaded.nets().count());
-        assertNotNull(loaded.modelOf(1));
-        loaded.write().save(args[0] + "2");
-        for (Executable use : List.<Executable>of(() -> predictions(trained, second), trained::nets,
-            () -> trained.netOf(1), () -> trained.write().save(args[0] + "3"))) {
-          assertEquals("the session that trained these nets has ended: save the model before, and load it",
-              assertThrows(IllegalStateException.class, use).getMessage());
-        }
-      }
-    }
-
-    private static SparkSession session() {
-      return SparkSession.builder().appName("keys").master("local[1]").getOrCreate();
-    }
-
-    private static Dataset<Row> rows(SparkSession spark) {
-      return spark.range(40).selectExpr("id", "id % 2 key", "id % 7 x", "id % 3 + 0.5 label");
-    }
-
-    private static List<Row> predictions(CaffeRegressionModel model, SparkSession spark) {
-      return model.transform(rows(spark)).select("id", "prediction").orderBy("id").collectAsList();
-    }
   }
 
   @BothLines

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import cafetiere.spark.DriverProcess;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Nets of keys after the session that trained or loaded them. */
+@Timeout(value = 240, unit = TimeUnit.SECONDS)
+class KeyedSessionsTest {
+  @Test
+  void savedNetsOutliveTheirSession(@TempDir Path folder) throws Exception {
+    Path log = folder.resolve("log");
+    Process driver = DriverProcess.start(TwoSessions.class, log, folder.resolve("model").toString());
+    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
+  }
+
+  /** Trains and loads nets of keys in a session, and uses them in the next one. */
+  static final class TwoSessions {
+    private TwoSessions() {}
+
+    public static void main(String[] args) throws Exception {
+      SparkSession first = session();
+      CaffeRegressionModel trained = new CaffeRegressor().setGroupCol("key").setFeaturesCols("x")
+          .setMaxEpochs(1).fit(rows(first));
+      trained.write().save(args[0]);
+      CaffeRegressionModel loaded = CaffeRegressionModel.load(args[0]);
+      List<Row> wanted = predictions(trained, first);
+      first.stop();
+      try (SparkSession second = session()) {
+        assertEquals(wanted, predictions(loaded, second));
+        assertEquals(2, loaded.nets().count());
+        assertNotNull(loaded.modelOf(1));
+        loaded.write().save(args[0] + "2");
+        for (Executable use : List.<Executable>of(() -> predictions(trained, second), trained::nets,
+            () -> trained.netOf(1), () -> trained.write().save(args[0] + "3"))) {
+          assertEquals("the session that trained these nets has ended: save the model before, and load it",
+              assertThrows(IllegalStateException.class, use).getMessage());
+        }
+      }
+    }
+
+    private static SparkSession session() {
+      return SparkSession.builder().appName("keys").master("local[1]").getOrCreate();
+    }
+
+    private static Dataset<Row> rows(SparkSession spark) {
+      return spark.range(40).selectExpr("id", "id % 2 key", "id % 7 x", "id % 3 + 0.5 label");
+    }
+
+    private static List<Row> predictions(CaffeRegressionModel model, SparkSession spark) {
+      return model.transform(rows(spark)).select("id", "prediction").orderBy("id").collectAsList();
+    }
+  }
+}
