@@ -5,6 +5,7 @@
 
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
+#include "core/capi/predictions.h"
 #include "core/device/precision.h"
 #include "core/graph/graph.h"
 #include "core/layers/registry.h"
@@ -187,6 +188,7 @@ Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& source
                     {"parameters", graph.parameter_count()},
                     {"data_layer", data},
                     {"outputs", outputs},
+                    {"predictions", predictions(graph)},
                     {"blobs", blobs}});
   return described;
 }

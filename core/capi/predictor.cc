@@ -13,6 +13,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/capi/predictions.h"
 #include "core/capi/row_axes.h"
 #include "core/data/row_table.h"
 #include "core/device/precision.h"
@@ -118,27 +119,6 @@ void copy_row(const Plan::Blob& blob, int axis, int64_t rows, int64_t row, float
        from += rows * size) {
     to = std::copy_n(from, size, to);
   }
-}
-
-/// What a net gives when nobody says what to compute: the blobs that only losses, scores and layers
-/// without tops read.
-std::vector<std::string> predictions(const Graph& graph) {
-  std::vector<bool> used(graph.blob_names().size(), false);  // by more than losses and scores
-  std::vector<std::string> names;
-  for (size_t n = graph.nodes().size(); n-- > 0;) {
-    const Node& node = graph.nodes()[n];
-    const auto is_used = [&](int top) { return used[size_t(top)]; };
-    const bool end = std::none_of(node.tops.begin(), node.tops.end(), is_used);
-    if (node.type->loss || node.type->score || node.tops.empty()) continue;
-    if (node.type->identity && end) continue;
-    for (int bottom : node.bottoms) used[size_t(bottom)] = true;
-    if (node.inserted) continue;
-    for (size_t i = 0; i < node.tops.size() && !node.type->source; ++i) {
-      if (!is_used(node.tops[i])) names.push_back(graph.blob_names()[size_t(node.tops[i])]);
-    }
-  }
-  std::reverse(names.begin(), names.end());
-  return names;
 }
 
 /// Finds out the outputs' shapes, along which axis the rows of each lie, and whether they are alone.

@@ -100,7 +100,8 @@ CFT_API int cft_main(int count, const char* const* arguments);
  *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": labels that losses and accuracies take from it must be below this, 0 if there are none,
  *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns" and their "kinds": of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class", "others": [the other data layers, with the same
- *   fields except "tops"]}, "outputs": [NAMES], "blobs": [{"name","shape"}],
+ *   fields except "tops"]}, "outputs": [NAMES], "predictions": [NAMES of the outputs of a predictor that is not told which],
+ *   "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
  *   "has_test_nets": besides the training net, "has_test_state", "solver_mode": "GPU" if the solver says so, ...}}. */

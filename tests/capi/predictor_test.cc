@@ -248,10 +248,13 @@ std::vector<std::string> default_outputs(const std::string& net) {
   cft_free(text);
   std::vector<std::string> names;
   for (const nlohmann::json& output : outputs) names.push_back(output["name"]);
+  char* described = nullptr;
+  if (cft_describe(nlohmann::json{{"net", net}}.dump().c_str(), &described) != 0) return {};
+  EXPECT_EQ(nlohmann::json::parse(described)["predictions"], names);  // without weights
+  cft_free(described);
   return names;
 }
 
-/// Without `outputs` a net gives what only losses, scores and layers without tops read.
 /// A row of 16 has five items on the first axis of the output.
 TEST(Predictor, TellsTheShapeOfARowThatHasSeveralItems) {
   const std::string items = R"(
@@ -276,6 +279,7 @@ TEST(Predictor, NeedsNoArraysForNoRows) {
   EXPECT_NE(cft_predictor_run(p.get(), 1, row.span().data(), row.span().size(), none), 0);
 }
 
+/// Without `outputs` a net gives what only losses, scores and layers without tops read.
 TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
   EXPECT_THAT(default_outputs(std::string(kNet) + R"(
     layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "score"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.explain.Explainer;
 import cafetiere.spark.explain.Explanation;
@@ -297,8 +298,20 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   private StructType appendOutputs(StructType schema) {
-    return Outputs.of(List.of(getOutputCols()), getPredictionCol(), getSkipBadRows())
-        .append(schema);
+    return Outputs.of(outputs(), getPredictionCol(), getSkipBadRows()).append(schema);
+  }
+
+  /** The blobs that the model will add to a table. */
+  private List<String> outputs() {
+    List<String> asked = List.of(getOutputCols());
+    NetDescription net;
+    try {
+      net = NetDescription.of("", netToPredict(), "TEST");
+    } catch (CafetiereException | PreflightException e) {
+      return asked; // plan() says what is wrong, and transform() where the net is one to train alone
+    }
+    net.requireBlobs("outputCols", asked);
+    return asked.isEmpty() ? net.predictions() : asked;
   }
 
   /** The net that the solver tests with, where it has one or a state apart from what it trains. */

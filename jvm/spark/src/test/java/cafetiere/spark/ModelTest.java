@@ -13,6 +13,7 @@ import java.util.Map;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
 import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.feature.SQLTransformer;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -156,6 +157,31 @@ class ModelTest {
     String message = assertThrows(
         IllegalArgumentException.class, () -> model.transform(table)).getMessage();
     assertTrue(message.contains("'prediction'") && message.contains("predictionCol"), message);
+  }
+
+  private static CaffeEstimator estimator() {
+    return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER);
+  }
+
+  /** Pipeline.fit asks all its stages before it trains the first. */
+  @Test
+  void theColumnsOfAModelAreKnownBeforeItIsTrained() {
+    assertEquals(model.transformSchema(points.schema()), estimator().transformSchema(points.schema()));
+    SQLTransformer later = new SQLTransformer().setStatement("SELECT score[0] AS first FROM __THIS__");
+    Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {estimator(), later});
+    assertArrayEquals(new String[] {"first"}, pipeline.transformSchema(points.schema()).fieldNames());
+  }
+
+  @Test
+  void whatAModelCouldNotAddIsRefusedBeforeTheTraining() {
+    Dataset<Row> table = points.withColumn("score", functions.lit(0));
+    String message = assertThrows(
+        IllegalArgumentException.class, () -> estimator().fit(table)).getMessage();
+    assertTrue(message.contains("'score'") && message.contains("outputCols"), message);
+    String misspelt = assertThrows(PreflightException.class,
+        () -> estimator().setOutputCols("scores").fit(points)).getMessage();
+    assertTrue(misspelt.contains("'scores', which is no blob of the net: did you mean 'score'?"),
+        misspelt);
   }
 
   private static List<Row> scores(CaffeModel model) {

@@ -197,6 +197,11 @@ public record NetDescription(JsonNode json) {
     return this;
   }
 
+  /** The blobs that a predictor computes where nobody names any. */
+  public List<String> predictions() {
+    return texts(json.path("predictions"));
+  }
+
   /** Whether one of these blobs has no place for each row of a batch. */
   public boolean haveNoRows(List<String> blobs) {
     for (JsonNode blob : json.path("blobs")) {
