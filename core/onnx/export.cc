@@ -145,10 +145,10 @@ class Export {
       layer.bottom_shapes.push_back(shapes_[size_t(blob)]);
     }
     for (int blob : node.tops) layer.top_shapes.push_back(shapes_[size_t(blob)]);
-    for (int index : node.params) {
-      const Param& param = graph_.params()[size_t(index)];
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      const Param& param = graph_.params()[size_t(node.params[i])];
       layer.params.push_back(arena_.subspan(size_t(param.offset), size_t(param.shape.count())));
-      layer.param_shapes.push_back(param.shape);
+      layer.param_shapes.push_back(node.param_shapes[i]);
     }
     return layer;
   }

@@ -27,9 +27,8 @@ Folds choose_folds(const Graph& graph, const std::vector<bool>& needed,
   return folds;
 }
 
-void fold(const ChannelAffine& follower, LoweringContext& layer) {
+void fold(const ChannelAffine& follower, const Shape& shape, LoweringContext& layer) {
   Program& p = layer.program;
-  const Shape shape = p.shape(layer.params[0]);
   const int64_t depth = shape.count() / shape[0];
   const TensorId weights = layer.new_tensor("folded weights", shape);
   range_step(p, layer.step("fold weights"), {layer.params[0], follower.scale}, {weights}, shape[0],

@@ -36,7 +36,7 @@ Folds choose_folds(const Graph& graph, const std::vector<bool>& needed,
                    const std::vector<int>& kept);
 
 /// Emits the steps that replace the layer's parameters with those of the layer and its follower
-/// combined.
-void fold(const ChannelAffine& follower, LoweringContext& layer);
+/// combined. `shape`: of the layer's weights, its own where it shares those of another.
+void fold(const ChannelAffine& follower, const Shape& shape, LoweringContext& layer);
 
 }  // namespace cafetiere

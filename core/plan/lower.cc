@@ -145,7 +145,7 @@ class Lowering {
       NodeTensors tensors;
       for (int p : node.params) tensors.params.push_back(params_[size_t(p)]);
       LoweringContext context = layer_plan(node, program_, device_, tensors);
-      fold(node.layer->channel_affine(context), layer);
+      fold(node.layer->channel_affine(context), graph_.nodes()[n].param_shapes[0], layer);
     }
   }
 

@@ -84,6 +84,25 @@ TEST(FixedPlan, FoldsNormalisationsAndAgreesWithTheReference) {
   }
 }
 
+/// A tied decoder: its weights are the encoder's, in a shape of its own.
+TEST(FixedPlan, FoldsIntoSharedWeightsOfAnotherShape) {
+  const std::string tied =
+      input("x", {3, 4}) +
+      layer("InnerProduct", "name: 'code' bottom: 'x' top: 'c' param { name: 'w' }",
+            "inner_product_param { num_output: 6 bias_term: false }") +
+      layer("TanH", "name: 'tanh' bottom: 'c' top: 't'") +
+      layer("InnerProduct",
+            "name: 'decode' bottom: 't' top: 'd' param { name: 'w' share_mode: PERMISSIVE }",
+            "inner_product_param { num_output: 4 bias_term: false }") +
+      layer("Scale", "name: 'scale' bottom: 'd' top: 'y'", "scale_param { bias_term: true }");
+  FixedNet fixed(tied), plain(tied);
+  plain.device = make_ref_device();
+  const auto folded = fixed.plan({.outputs = {"y"}, .fixed = std::make_shared<FixedValues>()});
+  const auto reference = plain.plan({.outputs = {"y"}});
+  EXPECT_EQ(steps_of(*folded, "scale forward"), 0);
+  expect_near(FixedNet::run(*folded), FixedNet::run(*reference));
+}
+
 TEST(FixedPlan, InnerProductsInBfloat16HaveTheBitsOfPlansThatAreNotFixed) {
   for (const auto& [rows, inputs, outputs] :
        {std::array{1, 48, 33}, {3, 1040, 70}, {17, 512, 32}, {128, 16, 5}}) {

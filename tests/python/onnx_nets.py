@@ -73,6 +73,18 @@ LAYERS = {
     "leaky relu": one("ReLU", "relu_param { negative_slope: 0.1 }"),
     "relu 6": one("ReLU6"),
     "prelu": one("PReLU", 'prelu_param { filler { type: "uniform" } }'),
+    "weights of another, in a shape of its own": inputs((2, 4))
+    + layer(
+        "InnerProduct",
+        f'param {{ name: "w" }} inner_product_param {{ num_output: 6 bias_term: false {GAUSS} }}',
+        tops="c",
+    )
+    + layer(
+        "InnerProduct",
+        'param { name: "w" share_mode: PERMISSIVE }'
+        " inner_product_param { num_output: 4 bias_term: false }",
+        "c",
+    ),
     "shared prelu": one("PReLU", "prelu_param { channel_shared: true }"),
     "elu": one("ELU", "elu_param { alpha: 0.7 }"),
     "sigmoid": one("Sigmoid"),
