@@ -27,12 +27,24 @@ std::vector<const Plan::Blob*> inputs_of(const Plan& plan, const Feed& feed) {
 
 }  // namespace
 
+/// The inputs tell: which of their axes is the batch is up to their layers.
+Result<bool> PlanSet::is_full(const Plan& full, int64_t rows) {
+  if (rows == full_rows_) return true;
+  if (plans_.contains(rows) || full.inputs().empty()) return false;
+  CFT_ASSIGN(const std::vector<Shape> shapes, graph_->infer(rows));
+  for (const Plan::Blob& input : full.inputs()) {
+    if (!(shapes[size_t(graph_->find_blob(input.name))] == input.shape)) return false;
+  }
+  full_rows_ = rows;
+  return true;
+}
+
 Result<Plan*> PlanSet::at(int64_t rows) {
   if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // other plans share its memory
   const Plan* full = plans_[0].get();
-  if (full && !full->inputs().empty() && full->inputs()[0].shape.axes() > 0 &&
-      full->inputs()[0].shape[0] == rows) {
-    rows = 0;
+  if (rows != 0) {
+    CFT_ASSIGN(const bool same, is_full(*full, rows));
+    if (same) rows = 0;
   }
   std::unique_ptr<Plan>& plan = plans_[rows];
   if (!plan) {

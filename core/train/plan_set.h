@@ -45,11 +45,15 @@ class PlanSet {
   int64_t bytes() const;
 
  private:
+  /// Whether a batch of `rows` is one of the net's own size, whose plan is `full`.
+  Result<bool> is_full(const Plan& full, int64_t rows);
+
   const Graph* graph_;
   Device* device_;
   ParamPointers params_;
   bool backward_, updates_;
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
+  int64_t full_rows_ = 0;  ///< 0: not known yet
 };
 
 /// The addresses of these tops of data layers in a plan; null for a top that the plan does not use.
