@@ -12,6 +12,8 @@ namespace {
 
 using PoolingParam = caffe::PoolingParameter;
 
+constexpr int64_t kMostIndexed = 1 << 24;  // indices are floats, as in Caffe, which hold no more
+
 class Pooling : public Layer {
  public:
   using Layer::Layer;
@@ -39,6 +41,12 @@ class Pooling : public Layer {
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(PoolGeometry g, geometry(plan.bottom_shape(0)));
+    if (g.max && g.in_h * g.in_w > kMostIndexed) {
+      return invalid_argument(
+          fmt::format("MAX pooling has no gradient for channels of {} pixels, above {}: crop the "
+                      "images, or scale them down",
+                      g.in_h * g.in_w, kMostIndexed));
+    }
     g.shows_index = plan.tops.size() > 1;
     const TensorId down = plan.new_bottom_diff(0);
     plan.device.pooling_backward(plan.program, plan.step("backward"), g, plan.top_diffs[0],

@@ -26,6 +26,11 @@ class Upsample : public Layer {
                               s.bottoms[1].str() + " but needs " + bottom.str());
     }
     const caffe::UpsampleParameter& p = param().upsample_param();
+    if (!masked && (p.pad_out_h() || p.pad_out_w())) {
+      return invalid_argument(
+          "pad_out_h and pad_out_w belong to the form with two bottoms: add the second top of the "
+          "Pooling, or remove them");
+    }
     CFT_ASSIGN(const int64_t h, size(bottom[2], scale(masked, p.has_scale_h(), p.scale_h()),
                                      p.pad_out_h(), masked ? p.upsample_h() : 0));
     CFT_ASSIGN(const int64_t w, size(bottom[3], scale(masked, p.has_scale_w(), p.scale_w()),

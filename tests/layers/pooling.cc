@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/plan/lower.h"
 #include "tests/layers/harness.h"
 
 namespace cafetiere {
@@ -101,6 +102,26 @@ TEST(Pooling, CaffesBorderRules) {
                               counting(9), caffe::TEST, *device);
     EXPECT_THAT(padded["y"], ::testing::ElementsAre(0, 0.75, 2.25, 6));
   }
+}
+
+/// Neighbours would have the same index, and each the gradient of both.
+TEST(Pooling, NoGradientWhereAFloatCannotTellThePixelsApart) {
+  const auto outline = [](int64_t side, bool backward) {
+    const auto net = TestNet::build(
+        input("x", {1, 1, side, side}) + layer("Scale", "name: 'scale' bottom: 'x' top: 's'") +
+        layer("Pooling", "name: 'pool' bottom: 's' top: 'p'",
+              "pooling_param { kernel_size: 2 stride: 2 }") +
+        layer("Reduction", "name: 'sum' bottom: 'p' top: 'y' loss_weight: 1"),
+        caffe::TRAIN);
+    EXPECT_TRUE(net.ok()) << net.status().message();
+    const auto device = make_cpu_device();
+    return PlanOutline::make((*net)->graph(), *device, {.backward = backward, .outputs = {}})
+        .status()
+        .message();
+  };
+  EXPECT_EQ(outline(4096, true), "");
+  EXPECT_EQ(outline(4100, false), "");
+  EXPECT_THAT(outline(4100, true), HasSubstr("no gradient for channels of 16810000 pixels"));
 }
 
 TEST(Pooling, Refusals) {

@@ -58,6 +58,8 @@ TEST(Upsample, AnIndexBeyondThePlaneIsLeftOut) {
 TEST(Upsample, Refusals) {
   EXPECT_THAT(refusal(upsample({1, 1, 2, 2}, "scale: 0")), HasSubstr("scale must be above 0"));
   EXPECT_THAT(refusal(segnet({1, 1, 4, 4}, "scale: 3 pad_out_w: true")), HasSubstr("need scale 2"));
+  EXPECT_THAT(refusal(upsample({1, 1, 4, 4}, "scale: 2 pad_out_h: true")),
+              HasSubstr("belong to the form with two bottoms"));
   EXPECT_THAT(refusal(input("x", {1, 1, 2, 2}) + input("m", {1, 1, 2, 3}) +
                       layer("Upsample", "bottom: 'x' bottom: 'm' top: 'y'")),
               HasSubstr("indices of a Pooling"));
