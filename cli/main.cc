@@ -137,6 +137,7 @@ int cft_main(int count, const char* const* arguments) {
     std::fprintf(stderr, "cafetiere: cft_main was given no arguments\n");
     return code;
   }
+  const cafetiere::FloatMode mode(cafetiere::Denormals::kKept);
   const cafetiere::Status end = cafetiere::guard([&] {
     code = cafetiere::run_program({arguments + std::min(1, count), arguments + count});
   });

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/float_mode.h"
 #include "core/base/guard.h"
 #include "core/base/thread_stacks.h"
 
@@ -45,6 +46,7 @@ Status GuardedThread::start(std::string_view purpose, std::function<void()> body
       const std::string name = name_for(purpose);
       thread_ = std::thread([name, body = std::move(body), failed = std::move(failed)] {
         pthread_setname_np(pthread_self(), name.c_str());
+        const FloatMode mode(Denormals::kKept);
         const Status end = guard(body);
         if (!end.ok() && failed) (void)guard([&] { failed(end); });
       });

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "cafetiere/c_api.h"
+#include "core/base/float_mode.h"
 #include "core/base/guard.h"
 #include "core/base/log.h"
 
@@ -29,6 +30,7 @@ const char* missing_feature();
 template <class F>
 int guarded(const F& body) {
   if (const char* lack = missing_feature()) return finish({ErrorCode::kInvalidArgument, lack});
+  const FloatMode mode(Denormals::kKept);
   return finish(guard(body));
 }
 

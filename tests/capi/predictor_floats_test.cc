@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cfloat>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "core/base/float_mode.h"
 #include "tests/capi/small_predictor.h"
 #include "tests/data/rows.h"
 
@@ -63,6 +66,19 @@ TEST(PredictorFloats, GiveTheBitsOfEncodedRows) {
     EXPECT_EQ(size, kScores);
     EXPECT_EQ(cft_predictor_row_size(p.get(), 1, &size), CFT_NOT_FOUND);
   }
+}
+
+/// Some libraries make a process treat the smallest numbers as zero.
+TEST(PredictorFloats, DoNotDependOnTheHostsFloatMode) {
+  const std::string halve = R"(
+    layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 1 dim: 1 } } }
+    layer { name: "half" type: "Power" bottom: "data" top: "half" power_param { scale: 0.5 } })";
+  const auto p = predictor(halve, "half");
+  ASSERT_TRUE(p);
+  std::vector<float> scores(1);
+  const FloatMode of_the_host(Denormals::kZero);
+  ASSERT_EQ(run_floats(p.get(), 1, {FLT_MIN}, 1, &scores), 0) << cft_last_error();
+  EXPECT_EQ(std::bit_cast<uint32_t>(scores[0]), 0x00400000U);
 }
 
 // In bfloat16 the scores are near those of float32, and a row's do not depend on the rows beside it.

@@ -5,7 +5,7 @@
 namespace cafetiere::bf16 {
 void multiply_by_tiles(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
                        float* c, int64_t count) {
-  const FlushDenormals flush;
+  const FloatMode flush(Denormals::kZero);
   PlainTiles tiles;
   multiply_blocks(tiles, p, a, b, c, count);
 }

@@ -8,36 +8,10 @@
 #include <cmath>
 
 #include "core/base/bfloat16.h"
+#include "core/base/float_mode.h"
 #include "core/device/cpu/bf16_tiles.h"
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 namespace cafetiere::bf16 {
-
-/// During its lifetime, values below the least normal number count as zero, as in the instruction.
-class FlushDenormals {
- public:
-#if defined(__x86_64__)
-  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlush); }
-  ~FlushDenormals() { _mm_setcsr(before_); }
-
- private:
-  static constexpr unsigned kFlush = 0x8040;  // flush results and operands to zero
-  unsigned before_;
-#elif defined(__aarch64__)
-  FlushDenormals() {
-    asm volatile("mrs %0, fpcr" : "=r"(before_));
-    asm volatile("msr fpcr, %0" : : "r"(before_ | kFlush) : "memory");
-  }
-  ~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(before_) : "memory"); }
-
- private:
-  static constexpr uint64_t kFlush = 1u << 24;
-  uint64_t before_ = 0;
-#endif
-};
 
 class PlainTiles {
  public:

@@ -52,7 +52,7 @@ struct PlainSplitter {
 
 void multiply(const uint16_t* rows, const uint16_t* pairs, int64_t depth, const Target& to) {
   const auto sum = [](const uint16_t* r, const uint16_t* p, int64_t d, float* sums) {
-    const bf16::FlushDenormals flush;
+    const FloatMode flush(Denormals::kZero);
     bf16::PlainTiles tiles;
     sum_blocks(tiles, r, p, d, sums);
   };
