@@ -54,6 +54,7 @@ class AutoMode : public Sync {
                    std::span<float> weights) override;
   bool is_synchronous() const override { return mode_->is_synchronous(); }
   bool replicas_equal() const override { return mode_->replicas_equal(); }
+  bool is_leader() const override { return mode_->is_leader(); }
   Status consolidate(bool end, std::span<float> weights) override {
     return mode_->consolidate(end, weights);
   }

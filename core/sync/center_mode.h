@@ -41,7 +41,9 @@ class CenterMode : public Sync {
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
-  /// Calls `use` on the lowest living rank, without synchronizing: each worker's history is read in
+  /// Of the living ranks the lowest.
+  bool is_leader() const override;
+  /// Calls `use` on the leader, without synchronizing: each worker's history is read in
   /// its current state, after however many iterations. That of a lost rank is zero.
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override;
@@ -100,7 +102,6 @@ class CenterMode : public Sync {
   Status read_history(const StateArray& array, size_t begin, std::span<float> out);
   bool alive(int rank) const;
   int owner_of(int slice) const;
-  bool is_leader() const;
 
   const std::string name_;
   const SyncContext context_;

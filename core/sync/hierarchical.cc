@@ -89,8 +89,9 @@ ShardRange Hierarchical::shards() const {
 Status Hierarchical::end_round(const UpdateStep& step, std::span<float> gradient,
                                std::span<float> weights) {
   CFT_TRY(steps_->end_round(step, gradient, weights));
-  replicas_equal_ = (step.iter + 1) % period_ == 0;
-  return replicas_equal_ ? average(weights) : Status();
+  const bool ends = (step.iter + 1) % period_ == 0;
+  replicas_equal_ = ends || teams() == 1;
+  return ends ? average(weights) : Status();
 }
 
 Status Hierarchical::consolidate(bool, std::span<float> weights) {

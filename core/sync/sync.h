@@ -98,7 +98,10 @@ class Sync : public ShardUpdate {
   /// Of the last iteration; the factor is 1 if nothing was clipped.
   virtual const Clipping& last_clipping() const = 0;
 
-  /// Calls `use` on rank 0 with the mode's state, between rounds. Every rank calls it; in a
+  /// Whether this rank tests and stores for all: rank 0 or, where a mode goes on without it, the first
+  /// that lives.
+  virtual bool is_leader() const = 0;
+  /// Calls `use` on the leader with the mode's state, between rounds. Every rank calls it; in a
   /// synchronous mode each rank that keeps a part of the state returns an error if `use` failed.
   virtual Status show_state(const StateUse& use) = 0;
   /// The state with which this rank continues in another group after this one failed; the mode

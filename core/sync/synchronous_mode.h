@@ -13,6 +13,7 @@ class SynchronousMode : public Sync {
  public:
   bool is_synchronous() const final { return true; }
   bool replicas_equal() const override { return true; }
+  bool is_leader() const final { return rank_of(group_) == 0; }
   Status consolidate(bool, std::span<float>) override { return {}; }
   Result<std::vector<std::vector<std::byte>>> gather_at_end(std::span<const std::byte> mine) final {
     return all_gather_v(group_, mine);

@@ -58,7 +58,7 @@ Status Trainer::begin(Loop& loop) {
   }
   CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
   if (!options_.survivors) rows_used_.clear();
-  loop.start = loop.last_report = Loop::Clock::now();
+  loop.start = loop.last_report = loop.last_heard = Loop::Clock::now();
   return {};
 }
 
@@ -165,18 +165,16 @@ bool Trainer::stops(const Loop& loop) const {
   return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
-/// A request is served only when the ranks have equal weights anyway, since it must not change when
-/// they synchronize.
 bool Trainer::snapshot_due(Loop& loop) {
-  if (loop.is_synchronous() && !loop.sync->replicas_equal()) return false;
   return loop.is_synchronous() ? std::exchange(loop.asked.snapshot, false)
                                : snapshot_now_.exchange(false);
 }
 
 bool Trainer::test_due(const Loop& loop) const {
+  if (!loop.agreed) return false;
   if (stopping_) return stopping_->is_due(iter_);
   const caffe::SolverParameter& p = options_.solver.param;
-  const int before = iter_ - std::max(loop.round_length, 1) + 1;
+  const int before = iter_ - std::max(loop.span, 1) + 1;
   return holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
          (iter_ > 0 || p.test_initialization());
 }
@@ -216,7 +214,6 @@ Status Trainer::one_round(Loop& loop) {
     CFT_TRY(loop.group->exchange({}, {}));
   }
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
-  loop.round_length = length;
   const std::vector<UpdateStep> steps =
       update_steps(*loop.policy, p, iter_, length, &current_step_, options_.log);
   if (p.snapshot_diff()) loop.weights_before.assign(weights().begin(), weights().end());
@@ -225,22 +222,28 @@ Status Trainer::one_round(Loop& loop) {
   count_rows(loop);
   const int first = iter_;
   iter_ += length;
+  loop.span = loop.agreed ? length : loop.span + length;
+  loop.agreed = !loop.is_synchronous() || loop.sync->replicas_equal();
   place_iter_ = iter_;
   if (options_.survivors) note_round();
+  loop.steps_unheard += length;
   const bool shown = holds_multiple(first, iter_, p.display());
   if (shown || (p.display() <= 0 && loop.steps_pending >= loop.report_every)) {
     CFT_TRY(report(loop, iter_ - 1, shown));
+  } else if (loop.steps_unheard >= loop.report_every) {
+    CFT_TRY(hear_requests(loop));
   }
   if (loop.sync->replicas_equal() &&
       holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
     const TimeAccount::Span time(&options_.time, loop.exchanging());
     CFT_TRY(compare_weights(loop.group, weights(), iter_));
   }
-  return checkpoint_if_due(loop, first);
+  return checkpoint_if_due(loop);
 }
 
-/// Called after a round that began at iteration `first`.
-Status Trainer::checkpoint_if_due(Loop& loop, int first) {
+Status Trainer::checkpoint_if_due(Loop& loop) {
+  if (!loop.agreed) return {};
+  const int first = iter_ - loop.span;
   const auto passed = [&](int64_t every) {
     return holds_multiple(first + 1, iter_ + 1, int(every));
   };
@@ -287,7 +290,7 @@ TestFeed own_part(const TestFeed& feed, std::vector<OwnShard>& own) {
 
 Status Trainer::test_all(Loop& loop) {
   const bool apart = !loop.sync->is_synchronous();
-  if (apart && rank_of(loop.group) != 0) return {};
+  if (apart && !loop.sync->is_leader()) return {};
   const TimeAccount::Span time(&options_.time, Activity::kTesting);
   CFT_TRY(consolidate(loop, false));
   // Derived from the iteration, so that a resumed run tests on the same batches.

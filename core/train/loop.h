@@ -25,8 +25,11 @@ struct Trainer::Loop {
   std::optional<LrPolicy> policy;
   std::unique_ptr<Sync> sync;
   std::optional<ShardRunner> runner;
-  int shards = 1;        ///< of all ranks together
-  int round_length = 0;  ///< of the last round
+  int shards = 1;  ///< of all ranks together
+  /// Whether the ranks have ended a round with the weights that they agree on, in modes where they wait
+  /// for each other. Tests and checkpoints wait for it: they must not change when the ranks agree.
+  bool agreed = true;
+  int span = 0;  ///< iterations since they agreed before, none before the first
   int history_per_param = 0;
   int checkpoint_iter = -1;
   bool ended = false;  ///< the final consolidation is done
@@ -40,19 +43,20 @@ struct Trainer::Loop {
   /// The number of shards whose values a report sums.
   int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }
 
-  /// Requests to rank 0, sent to all ranks with each report.
+  /// Requests to rank 0, sent to all ranks.
   struct Requests {
     bool stop = false, snapshot = false;
   };
   Requests asked;
-  int report_every = 1;  ///< without `display`: about once per second by rank 0's clock
+  int report_every = 1;   ///< about once per second by rank 0's clock
+  int steps_unheard = 0;  ///< iterations since requests were asked for
   std::deque<double> recent_losses;
   double last_loss = 0;
   float last_rate = 0;
   std::optional<Progress> last_progress;  ///< of the last iteration, until it has been tested
   std::vector<float> weights_before;      ///< before the last update, for snapshot_diff
 
-  Clock::time_point start, last_report;
+  Clock::time_point start, last_report, last_heard;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;
   int64_t rows = 0, last_rows = 0;  ///< rows used by this rank; those up to the last report
 

@@ -90,23 +90,31 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   }
   CFT_ASSIGN(RankTimes times, rank_times(loop, elapsed));
   send_progress(loop, iter, elapsed, outputs, std::move(times));
-  struct {
-    int32_t report_every;
-    bool stop, snapshot;
-  } next{int32_t(std::clamp(steps / elapsed, 1., 1000.)), stop_, snapshot_now_};
-  if (loop.is_synchronous()) {
-    CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
-  }
-  loop.report_every = next.report_every;
-  if (loop.is_synchronous()) {
-    loop.asked = {next.stop, loop.asked.snapshot || next.snapshot};
-    if (next.snapshot) snapshot_now_ = false;
-  }
+  CFT_TRY(hear_requests(loop));
   loop.steps_pending = 0;
   loop.last_report = Loop::Clock::now();
   loop.last_wait = loop.runner->wait_seconds();
   loop.last_sync = loop.sync_seconds;
   loop.last_rows = loop.rows;
+  return {};
+}
+
+/// What was asked of rank 0, which all ranks do after the same iteration. Every rank calls it.
+Status Trainer::hear_requests(Loop& loop) {
+  const TimeAccount::Span time(&options_.time, loop.exchanging());
+  const double elapsed = std::max(1e-9, Loop::seconds(loop.last_heard));
+  struct {
+    int32_t report_every;
+    bool stop, snapshot;
+  } next{int32_t(std::clamp(loop.steps_unheard / elapsed, 1., 1000.)), stop_, snapshot_now_};
+  if (loop.is_synchronous()) {
+    CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
+    loop.asked = {next.stop, loop.asked.snapshot || next.snapshot};
+    if (next.snapshot) snapshot_now_ = false;
+  }
+  loop.report_every = next.report_every;
+  loop.steps_unheard = 0;
+  loop.last_heard = Loop::Clock::now();
   return check_cancelled();
 }
 

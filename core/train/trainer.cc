@@ -175,7 +175,6 @@ Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
   CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {
-    if (rank_of(loop.group) != 0) return {};
     TrainingState state(graph_, iter_, current_step_, mode);
     if (stopping_) state.outline.stopping = stopping_->tests();
     state.outline.precision = stored_precision(precision_);

@@ -151,6 +151,7 @@ class Trainer {
   Status one_round(Loop& loop);
   Status end_round(Loop& loop, const UpdateStep& last);
   Status report(Loop& loop, int iter, bool shown);
+  Status hear_requests(Loop& loop);
   void log_outputs(const Loop& loop, std::span<const double> values);
   Result<RankTimes> rank_times(const Loop& loop, double elapsed);
   void send_progress(Loop& loop, int iter, double elapsed, std::span<const double> outputs,
@@ -179,7 +180,7 @@ class Trainer {
   Status consolidate(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
-  Status checkpoint_if_due(Loop& loop, int first);
+  Status checkpoint_if_due(Loop& loop);
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
   std::span<float> gradients_span() {

@@ -41,7 +41,8 @@ class Ranks:
         group = ["--ranks", str(ranks), "--meet", "meet"] if ranks > 1 else []
         self.processes = []
         for rank in range(ranks):
-            command = [PROGRAM, "train", "--solver", "solver.prototxt", "--threads", "1", *group]
+            command = [PROGRAM, "train", "--threads", "1", *group]
+            command += [] if "--solver" in flags else ["--solver", "solver.prototxt"]
             command += ["--rank", str(rank)] if ranks > 1 else []
             command += ["--bind", network.address(rank)] if network else []
             command += [str(flag).format(rank=rank) for flag in flags]
@@ -73,6 +74,11 @@ def folder_in(tmp_path, name):
     folder = tmp_path / name
     folder.mkdir()
     return folder
+
+
+def read_until(process, text):
+    while text not in process.stdout.readline():
+        assert process.poll() is None
 
 
 @pytest.mark.parametrize("mode", ["allreduce", "average", "diloco"])
@@ -277,8 +283,7 @@ def test_deepsparks_parameter_file_is_read_as_it_is(work, tmp_path):
 def test_the_death_of_a_rank_is_told_by_name(work, tmp_path):
     ranks = Ranks(work, tmp_path, 2, "--max_iter", "1000000")
     first = ranks.processes[0]
-    while "Iteration 5 " not in first.stdout.readline():
-        assert first.poll() is None
+    read_until(first, "Iteration 5 ")
     ranks.processes[1].send_signal(signal.SIGKILL)
     (code, log), _ = ranks.wait()
     assert code == 1
@@ -304,11 +309,27 @@ def test_a_killed_run_with_compression_goes_on_to_the_same_bits(work, tmp_path, 
     assert "with 1 ranks: error feedback starts at zero" in ends[0][1]
 
 
-def test_a_signal_to_rank_0_stops_all(work, tmp_path):
-    ranks = Ranks(work, tmp_path, 2, "--max_iter", "1000000")
+@pytest.mark.parametrize("mode", ["easgd", "downpour"])
+def test_the_result_outlives_rank_0_where_nobody_waits_for_it(work, tmp_path, mode):
+    flags = ["--sync", f"mode: '{mode}' period: 5", "--shards", "2", "--max_iter", "3000"]
+    ranks = Ranks(work, tmp_path, 2, *flags)
     first = ranks.processes[0]
-    while "Iteration 5 " not in first.stdout.readline():
-        assert first.poll() is None
+    read_until(first, "Iteration 5 ")
+    first.send_signal(signal.SIGKILL)
+    _, (code, log) = ranks.wait()
+    assert code == 0 and "its part is lost" in log, log
+    assert "Test net output" in log
+    assert (tmp_path / "bars_iter_3000.caffemodel").exists()
+
+
+@pytest.mark.parametrize("display", [5, 10_000_000])
+def test_a_signal_to_rank_0_stops_all(work, tmp_path, display):
+    solver = (work / "solver.prototxt").read_text()
+    (tmp_path / "rare.prototxt").write_text(solver.replace("display: 5", f"display: {display}"))
+    flags = ["--solver", "rare.prototxt", "--max_iter", "1000000"]
+    ranks = Ranks(work, tmp_path, 2, *flags)
+    first = ranks.processes[0]
+    read_until(first, "Iteration 10, Testing net")
     first.send_signal(signal.SIGINT)
     ends = ranks.wait()
     assert [code for code, _ in ends] == [0, 0], ends

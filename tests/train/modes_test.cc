@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "core/model/weights.h"
 #include "core/sync/auto_mode.h"
+#include "tests/support/temp_dir.h"
 #include "tests/train/jobs.h"
 
 namespace cafetiere {
@@ -145,6 +147,20 @@ TEST(Hierarchical, TwoTeamsOfTwoLearn) {
   const Outcome once = train(job(text, 4));
   EXPECT_LT(once.losses.back(), once.losses.front());
   expect_same(once, train(job(text, 4)), "the same teams again");
+}
+
+// Amid a period the teams have weights of their own.
+TEST(Hierarchical, SnapshotsDoNotShowInTheWeights) {
+  const std::string text = solver(kSgd, "mode: 'hierarchical' period: 5 group_size: 1");
+  const Outcome none = train(job(text, 2));
+  const TempDir folder;
+  Job often = job(text + " snapshot: 7", 2);
+  often.snapshots = folder.path("s");
+  expect_same(none, train(often), "snapshots");
+  for (const int step : {10, 15, 25}) {  // those of 7, 14 and 21, at the ends of their periods
+    const std::string file = "s_iter_" + std::to_string(step) + ".solverstate";
+    EXPECT_TRUE(std::filesystem::exists(folder.path(file))) << file;
+  }
 }
 
 // Each team has a momentum of its own.
