@@ -5,8 +5,7 @@
  * thread's last error. Options are JSON objects in UTF-8; an unknown key is an error that names the
  * nearest known one. No function throws across this boundary, aborts or exits. Objects are handles; each
  * may be used by one thread at a time unless a comment says "any thread". Text and bytes that a
- * function returns belong to the caller, who frees them with cft_free(). Functions whose comment names
- * no version are part of the first release.
+ * function returns belong to the caller, who frees them with cft_free().
  *
  * A struct begins with `struct_size`, which the caller sets to the struct's size, as in
  *   cft_callbacks callbacks = {.struct_size = sizeof callbacks, .event = show};
@@ -56,9 +55,8 @@ CFT_API const char* cft_version(void);
 CFT_API void cft_free(void* memory);
 
 /* Counts the additions to this interface; nothing is removed or changed. A program compiled with one
- * number works with every library whose cft_api_version() is at least that number. Numbers below 3 belong
- * to no release. */
-#define CFT_API_VERSION 4
+ * number works with every library whose cft_api_version() is at least that number. */
+#define CFT_API_VERSION 1
 CFT_API int cft_api_version(void);
 
 /* Receives all log messages of an object, as in Caffe's log. level: 0 info, 1 warning, 2 error; text
@@ -82,43 +80,51 @@ CFT_API int cft_main(int count, const char* const* arguments);
 
 /* Parses and checks a solver and net without running them, for preflight checks and tools. Allocates none
  * of the memory that it predicts.
- * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "solver_fields", "sync" and "deepspark": as for the
- * trainer}; "solver" may be absent when "net" is given. Without "net" the net is the one that the solver
- * trains or, in phase TEST, the first of the solver's own test nets.
+ * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "solver_fields", "sync" and
+ * "deepspark": as for the trainer}; "solver" may be absent when "net" is given. Without "net" the net is
+ * the one that the solver trains or, in phase TEST, the first of the solver's own test nets.
  * The solver's train_state or first test_state counts as in training.
  * "max_iter": as for the trainer; needed by a policy such as "cosine".
- * "sources": 1 asks only for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
- * whether a table may replace its files, and for a layer that reads files "source", "backend", "root_folder", "channels", "height",
+ * "sources": 1 asks only for {"sources": [{"name", "type", "tops", "roles": of the tops, as below,
+ * "rows": whether a table may replace its files, and for a layer that reads files "source", "backend",
+ * "root_folder", "channels", "height",
  * "width"}]}: the layers that are fed from outside, whether or not their shapes are known here.
  * "rows": {TOP: {"shape": [SIZES of a row], "encoded": whether the column holds image files}} replaces
  * layers that read files with layers that are fed from rows of a table; it may be empty.
- * out: {"name", "rows_net_text": only with "net" and "rows", the net after that change; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
- *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
- *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
- *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, where a multiply-add counts as two,
- *   and bytes of the buffers that its steps read and write (since API version 4), "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
- *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": labels that losses and accuracies take from it must be below this, 0 if there are none,
- *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns" and their "kinds": of a top of TableData}], "source", "dataframe_format",
+ * out: {"name", "rows_net_text": only with "net" and "rows", the net after that change; "net_path": what
+ *   the solver's "net:" says or "", "net_text": the net's text, in phase TEST with the level and stages
+ *   of test_state inside, for the predictor; if no net was given, "solver_text": the solver with all its
+ *   nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
+ *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, where a
+ *   multiply-add counts as two, and bytes of the buffers that its steps read and write, "data_layer":
+ *   {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order
+ *   [{"name", "layer",
+ *   "role": "features"|"label"|"", "batch": rows, "shape", "classes": labels that losses and accuracies
+ *   take from it must be below this, 0 if there are none,
+ *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns" and their
+ *   "kinds": of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class", "others": [the other data layers, with the same
- *   fields except "tops"]}, "outputs": [NAMES], "predictions": [NAMES of the outputs of a predictor that is not told which],
+ *   fields except "tops"]}, "outputs": [NAMES], "predictions": [NAMES of the outputs of a predictor that
+ *   is not told which],
  *   "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
- *   "has_test_nets": besides the training net, "has_test_state", "solver_mode": "GPU" if the solver says so, ...}}. */
+ *   "has_test_nets": besides the training net, "has_test_state", "solver_mode": "GPU" if the solver says
+ *   so, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
-/* Since API version 3. The text that `cafetiere explain` prints: layers, the steps that they are
+/* The text that `cafetiere explain` prints: layers, the steps that they are
  * compiled to, with reasons, and the memory that training takes. Compiles nothing.
  * options: {"solver", "net", "sync", "deepspark": as for cft_describe; "phase": "TRAIN" (default) or
  *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
  *   "shapes": {TOP of a layer whose files are missing: [channels, height, width] or all sizes}} */
 CFT_API int cft_explain(const char* options, char** out);
-/* Since API version 4. The seconds that a step of `passes` passes over a batch should take with `threads`
- * threads of this machine while other programs use its other cores: the least that the machine's limits allow,
- * times what a small training needs more; and in training the update, which `ranks` ranks divide among
- * themselves. Limits and training are measured once, in less than four seconds, and kept in
- * cafetiere/machine.json in the user's cache folder. The exchange between ranks is not part of it. options: as
- * for cft_explain. */
+/* The seconds that a step of `passes` passes over a batch should take with `threads`
+ * threads of this machine while other programs use its other cores: the least that the machine's limits
+ * allow, times what a small training needs more; and in training the update, which `ranks` ranks divide
+ * among themselves. Limits and training are measured once, in less than four seconds, and kept in
+ * cafetiere/machine.json in the user's cache folder. The exchange between ranks is not part of it.
+ * options: as for cft_explain. */
 CFT_API int cft_step_seconds(const char* options, int threads, int passes, int ranks, double* out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -135,9 +141,10 @@ CFT_API int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, ui
 CFT_API int cft_rows_count(const cft_rows* rows, int64_t* out);
 CFT_API void cft_rows_destroy(cft_rows* rows);
 
-/* Since API version 3. How much memory the rows of tables may take together. Rows beyond that go to
- * files in `folder`, which the process maps. The files have no name and disappear with the process, however
- * it ends. A full disk is CFT_IO. Any thread; tables keep what they need of the budget when it is destroyed.
+/* How much memory the rows of tables may take together. Rows beyond that go to
+ * files in `folder`, which the process maps. The files have no name and disappear with the process,
+ * however it ends. A full disk is CFT_IO. Any thread; tables keep what they need of the budget when it
+ * is destroyed.
  * options: {"bytes": of memory, "folder": path of a folder on a local disk} */
 CFT_API int cft_row_budget_create(const char* options, cft_row_budget** out);
 CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
@@ -145,8 +152,9 @@ CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
  * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
-/* Since API version 3. Tells which rows a net can take: those with as many values as its tops, and with image
- * files that can be decoded and either have its size or are to be resized. Labels and NaN are not checked.
+/* Tells which rows a net can take: those with as many values as its tops, and with image
+ * files that can be decoded and either have its size or are to be resized. Labels and NaN are not
+ * checked.
  * options: {"schema": as for cft_rows_create, "inputs", "solver", "net": as for cft_trainer_create,
  *   "phase": "TRAIN" or "TEST", as for cft_describe}. No mean_file is read. */
 typedef struct cft_row_check cft_row_check;
@@ -159,10 +167,10 @@ CFT_API void cft_row_check_destroy(cft_row_check* check);
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* Since API version 4. What must be known about a table's columns to train a net on them. Cells may be text,
+/* What must be known about a table's columns to train a net on them. Cells may be text,
  * dates or missing. Parts of a table are counted separately and merged without rounding, so the
- * partitioning makes no difference. The net made from it reads the table's rows unchanged, through a layer
- * TableData. In rows, a missing cell has no bytes.
+ * partitioning makes no difference. The net made from it reads the table's rows unchanged, through a
+ * layer TableData. In rows, a missing cell has no bytes.
  * options: {"schema": as for rows, "columns": [{"name": TEXT, "kind": "NUMBER" (default; of "size"
  *   numbers in each cell, else 1)|"CATEGORY"|"DATE" (i32 days since 1970)|"TIMESTAMP" (i64 microseconds)|
  *   "CLASS" (a label)|"FLAGS" (a label of "size" numbers that are 0 or 1)|"WEIGHT" (of a row in the
@@ -181,9 +189,11 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  * options: {"label": the column to learn, or "labels": several columns of numbers,
  *   "class_weights": "balanced" or pairs such as "spam=5, ham=1", which weight rows by their label (other
  *   classes: 1), "loss": of numbers, "squared" (default), "huber" or "quantile", "delta": of "huber", in
- *   standard deviations of the label (default 1), "quantiles": [numbers between 0 and 1], one prediction each,
+ *   standard deviations of the label (default 1), "quantiles": [numbers between 0 and 1], one prediction
+ *   each,
  *   "initial": prototxt of a model's net whose weights this one starts from: features, and the label
- *   if it is the same, are encoded as in that net; if the label differs, the scores' layer gets a new name,
+ *   if it is the same, are encoded as in that net; if the label differs, the scores' layer gets a new
+ *   name,
  *   "frozen": [names of layers that are not trained; NAME includes the layers NAME/...],
  *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
@@ -196,15 +206,16 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  *   rows that all ranks use in a step; with the rows of each value it sets how much more than other
  *   weights AdamW decays embeddings towards 0 (default 0: no more than other weights),
  *   "most_one_hot": a category with more values than this is embedded (default 8),
- *   "most_values", "least_count": which of a category's values are kept; the others count as one (50000, 1)} */
+ *   "most_values", "least_count": which of a category's values are kept; the others count as one (50000,
+ *   1)} */
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);
 
 /* ---- a net for each key -------------------------------------------------------------------- */
 
-/* Since API version 4. Trains many small nets, one after another on the calling thread, each on the rows of
- * one key. The encoding depends on these rows alone, and the weights are those that cft_trainer_run() gives
- * for them with one shard. What nets of equal shapes share is made once.
+/* Trains many small nets, one after another on the calling thread, each on the rows of
+ * one key. The encoding depends on these rows alone, and the weights are those that cft_trainer_run()
+ * gives for them with one shard. What nets of equal shapes share is made once.
  * options: {"schema", "columns": as for cft_table_create; "net": {the options of cft_table_net};
  *   "solver": TEXT without nets, clip_gradients, iter_size or test_interval, "seed", "max_iter": as for
  *   cft_trainer_create, "epochs": passes over the rows, instead of "max_iter" steps,
@@ -222,8 +233,8 @@ typedef struct cft_keyed_net {
   const char* classes; /* JSON: the label's classes in the order of scores, [] if it is a number */
 } cft_keyed_net;
 CFT_API int cft_keyed_create(const char* options, cft_keyed** out);
-/* Adds `count` rows, encoded as for cft_rows_append(), to the current key. After an error the key takes no
- * more rows, and its training fails. */
+/* Adds `count` rows, encoded as for cft_rows_append(), to the current key. After an error the key takes
+ * no more rows, and its training fails. */
 CFT_API int cft_keyed_add(cft_keyed* keyed, int64_t count, const void* chunk, uint64_t bytes);
 /* Ends the key: trains its net and frees its rows. An error affects only this key. */
 CFT_API int cft_keyed_train(cft_keyed* keyed, cft_keyed_net* out);
@@ -240,8 +251,9 @@ CFT_API void cft_keyed_destroy(cft_keyed* keyed);
  * error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
  *   "ports": the range of ports to listen on, such as "40000-40100" (default: any free port),
- *   "secret": text that all ranks share (never sent), 16 random bytes or more, different in each run; anyone
- *   who does not know it is refused and learns nothing about the group, "generation": text that all ranks of this attempt share,
+ *   "secret": text that all ranks share (never sent), 16 random bytes or more, different in each run;
+ *   anyone who does not know it is refused and learns nothing about the group, "generation": text that
+ *   all ranks of this attempt share,
  *   "timeout_ms": how long a peer may stay silent before it counts as lost (default 6000),
  *   "connection": between hosts, "ethernet" (default) or "infiniband": UCX, if all ranks ask for it and
  *   find libucp.so.0 at run time, and nothing is encrypted; otherwise TCP. The log says what is used,
@@ -254,13 +266,13 @@ CFT_API int cft_group_create(const char* options, cft_group** out);
 CFT_API int cft_group_address(const cft_group* group, char** out);
 /* addresses: JSON array of all ranks' addresses, by rank. Returns when all are connected. */
 CFT_API int cft_group_connect(cft_group* group, const char* addresses);
-/* Since API version 3. Replaces the secret of cft_group_create(), before connecting: for ranks that agree
+/* Replaces the secret of cft_group_create(), before connecting: for ranks that agree
  * on a secret when they exchange their addresses. */
 CFT_API int cft_group_set_secret(cft_group* group, const char* secret);
-/* Since API version 3. Returns when all ranks of the connected group have called it. Must not be called
+/* Returns when all ranks of the connected group have called it. Must not be called
  * while another call works with the group. */
 CFT_API int cft_group_barrier(cft_group* group);
-/* Since API version 2. Sets the listener for the group's messages, such as those about refused
+/* Sets the listener for the group's messages, such as those about refused
  * connections. The newest 1000 earlier messages are kept and delivered first. NULL: no listener; then the
  * trainer that runs with the group logs them. */
 CFT_API int cft_group_log(cft_group* group, cft_log log, void* context);
@@ -281,15 +293,15 @@ CFT_API int cft_sync_modes(char** out);
 typedef struct cft_callbacks {
   uint64_t struct_size;
   void* context;
-  /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display. Without a display
-   * about once a second; if the display would come more than 10,000 times, at most five times a second:
-   * {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
+  /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display. Without a
+   * display about once a second; if the display would come more than 10,000 times, at most five times a
+   * second: {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
    *  "wait_comm", "seconds"} | {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
    * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,
    *   such as the mode that "auto" takes; cft_trainer_log() gives all messages */
   int (*event)(void* context, const char* json);
   /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model,
-   * "snapshot": whether the solver's snapshot asks for it (since API version 2); if so, the state names
+   * "snapshot": whether the solver's snapshot asks for it; if so, the state names
    * PREFIX_iter_STEP.caffemodel, with the last part of snapshot_prefix, as its weights}.
    * The bytes are valid during the call. With "checkpoint_folder" (see cft_trainer_create) they may
    * be files: then json has "model_file" and "state_file" instead of "sha256", model and state are
@@ -299,19 +311,19 @@ typedef struct cft_callbacks {
 } cft_callbacks;
 
 /* options: {"solver": TEXT, "net": TEXT ("" = the solver's own), "rank", "size", "shards" (0 = size),
- *   "threads": of this rank, "prefetch_threads": further threads, which make batches of rows (default 1,
- *   since API version 3), "seed" (used when the solver has no random_seed),
+ *   "threads": of this rank, "prefetch_threads": further threads, which make batches of rows (default
+ *   1), "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...], tops of any data layers of the nets that are
  *   trained and tested; a row feeds them all (a top that is not listed: from the column with its name),
  *   "mean_files": {NAME: its bytes in base64, ...}: for names in mean_file fields of the nets;
- *   others are read as files on this machine (since API version 4),
+ *   others are read as files on this machine,
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
- *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
- *   "solver_fields": text of solver fields that replace those of "solver" (since API version 4),
+ *   "snapshots": 1 = also at the solver's snapshot,
+ *   "solver_fields": text of solver fields that replace those of "solver",
  *   "sync": a mode ("average"), or text of a SyncParameter that is merged into the solver's own,
  *   "deepspark": text of a DeepSparkParam, read before "sync",
  *   "survivors": 1 = ranks come and go, see cft_trainer_run(); then "shards" is not used,
- *   "checkpoint_folder": a folder on this machine or "" (since API version 2), where rank 0 leaves
+ *   "checkpoint_folder": a folder on this machine or "", where rank 0 leaves
  *   what the solver wants as HDF5 or what exceeds the 2 GiB of the binary form,
  *   "events": path prefix or "" — writes PREFIX.jsonl and TensorBoard files beside it} */
 CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbacks,
@@ -320,7 +332,7 @@ CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbac
  * bytes. Before the run, the same on every rank. */
 CFT_API int cft_trainer_restore(cft_trainer* trainer, const void* model, uint64_t model_bytes,
                                 const void* state, uint64_t state_bytes);
-/* Since API version 2. The same from files of either form and of any size; state may be NULL. The
+/* The same from files of either form and of any size; state may be NULL. The
  * files may be removed once the run has begun. */
 CFT_API int cft_trainer_restore_files(cft_trainer* trainer, const char* model, const char* state);
 /* Rows held out for the solver's test net, this rank's part of them; `rows` is emptied. Tested every
@@ -332,50 +344,53 @@ CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
  * With "survivors" rows are not shuffled: each rank keeps its own. When the call fails because a peer
  * was lost or is about to join (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
  * cft_group_cancel), it may be called again with another group and `rows` NULL: training continues
- * from the newest round that a member of the group has, and a newcomer gets its weights from that member. */
+ * from the newest round that a member of the group has, and a newcomer gets its weights from that
+ * member. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
-/* Since API version 2. As cft_group_log, on every rank. */
+/* As cft_group_log, on every rank. */
 CFT_API int cft_trainer_log(cft_trainer* trainer, cft_log log, void* context);
 /* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
-/* Since API version 2. Any thread, on rank 0: the run soon takes a checkpoint between two steps; in a
+/* Any thread, on rank 0: the run soon takes a checkpoint between two steps; in a
  * group, after the next progress event and once all ranks have the same weights. The checkpoint does
  * not change the weights. Ignored on other ranks of a group. */
 CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
-/* Since API version 2. Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
+/* Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
  * ...}; with "survivors", in all its groups. A round counts once it has ended. */
 CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
-/* Since API version 4. How the rank has spent its time, in seconds: {"computing", "data", "network":
+/* How the rank has spent its time, in seconds: {"computing", "data", "network":
  *   waits for rows and for other ranks, "testing", "storing": checkpoints, and everything after a run,
  *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
 CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
-/* Since API version 4. Any thread: the state of a run: {"step": steps done, "doing": what it
- * does now, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(), else 0}. */
+/* Any thread: the state of a run: {"step": steps done, "doing": what it
+ * does now, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(),
+ * else 0}. */
 CFT_API int cft_trainer_place(cft_trainer* trainer, char** out);
-/* Since API version 4. The stacks of the engine's threads in this process and of `thread`, an id as above,
- * or 0 for none. The text is for people: FILE+OFFSET of each frame. Asks the threads with signal SIGRTMAX - 5,
- * and keeps a handler for it from then on, unless the process already has one. */
+/* The stacks of the engine's threads in this process and of `thread`, an id as above,
+ * or 0 for none. The text is for people: FILE+OFFSET of each frame. Asks the threads with signal
+ * SIGRTMAX - 5, and keeps a handler for it from then on, unless the process already has one. */
 CFT_API int cft_thread_stacks(int thread, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,
  *   "files": whether only cft_trainer_save gives model and state,
- *   "early_stopping" (since API version 4): null, or if the solver asks for it {"output": the one that is
+ *   "early_stopping": null, or if the solver asks for it {"output": the one that is
  *   watched, "best_step", "best": its value, "interval": steps from one test to the next, "stopped":
- *   whether it ended the run, "curve": [[step, value] of each test]}; then the model is that of best_step,
- *   and the state is that of the end}
- * Rows are those of all ranks that reached the end; with "survivors", "rows_given" counts this rank's rows. */
+ *   whether it ended the run, "curve": [[step, value] of each test]}; then the model is that of
+ *   best_step, and the state is that of the end}
+ * Rows are those of all ranks that reached the end; with "survivors", "rows_given" counts this rank's
+ * rows. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
 CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes);
 /* After a run, on rank 0: iteration and history at its end as a solverstate, regardless of the solver's
  * snapshot_after_train. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
-/* Since API version 2. Both as HDF5 files of any size, on rank 0; state may be NULL. Call it once, and
+/* Both as HDF5 files of any size, on rank 0; state may be NULL. Call it once, and
  * last: the state may be moved out of "checkpoint_folder". */
 CFT_API int cft_trainer_save(cft_trainer* trainer, const char* model, const char* state);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
-/* Since API version 2. Converts the bytes of a caffemodel, or of a solverstate, to what Caffe writes with
+/* Converts the bytes of a caffemodel, or of a solverstate, to what Caffe writes with
  * snapshot_format: HDF5; learned_net: path of the weights' file. */
 CFT_API int cft_weights_hdf5(const void* model, uint64_t model_bytes, void** out, uint64_t* bytes);
 CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* learned_net,
@@ -399,7 +414,8 @@ CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
  * be smaller) add up to the bits of the whole tree. */
 CFT_API int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out);
 
-/* options: {"solver", "net", "solver_fields", "sync", "deepspark", "shards", "shard", "threads", "seed", "inputs",
+/* options: {"solver", "net", "solver_fields", "sync", "deepspark", "shards", "shard", "threads", "seed",
+ *   "inputs",
  *   "mean_files", "max_iter"}, as for cft_trainer_create. */
 CFT_API int cft_replica_create(const char* options, cft_replica** out);
 /* The shard's rows in the order of their keys; `rows` is emptied. total_rows: of all shards. */
@@ -418,15 +434,15 @@ CFT_API int cft_replica_round(cft_replica* replica, int64_t iter, int64_t steps,
  * out. */
 CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t floats,
                              char** scores);
-/* Since API version 4. The shard's part of a posterior that was begun: sums as float32, for
+/* The shard's part of a posterior that was begun: sums as float32, for
  * cft_rounds_end_posterior. Reads all rows of the shard. */
 CFT_API int cft_replica_posterior(cft_replica* replica, const float* begun, uint64_t floats,
                                   void** sums, uint64_t* bytes);
 /* The shard's history as float32, for cft_rounds_state. */
 CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
-/* Since API version 2. As cft_group_log. */
+/* As cft_group_log. */
 CFT_API int cft_replica_log(cft_replica* replica, cft_log log, void* context);
-/* Since API version 4. Any thread: the iterations done, including those of the current round. */
+/* Any thread: the iterations done, including those of the current round. */
 CFT_API int cft_replica_step(const cft_replica* replica, int64_t* step);
 /* Any thread: the current round fails with CFT_CANCELLED at its next iteration. */
 CFT_API void cft_replica_cancel(cft_replica* replica);
@@ -442,20 +458,20 @@ CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t m
                                const void* state, uint64_t state_bytes);
 /* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
  *   "keeps_history": whether each replica has its own history, "mode", "period", "seed", "max_iter",
- *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping" (since API version
- *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round,
- *   "posterior" (since API version 4): whether a posterior is due} */
+ *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping": null, or as
+ *   cft_trainer_result() says, with "due": whether to test before the round,
+ *   "posterior": whether a posterior is due} */
 CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
 CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t floats);
 /* Ends the round described: sums[i] is the tree sum of group i of the shards. */
 CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t count,
                            uint64_t floats);
-/* Since API version 4. The value, in a test of the shared weights, of the output that the solver's
+/* The value, in a test of the shared weights, of the output that the solver's
  * early_stopping names. Call it before the round that begins with these weights ends, or after the last
  * round. If cft_rounds_describe() then says length 0, the training has ended and that round must not be
  * counted. Once the training has ended, the model is that of the best test. */
 CFT_API int cft_rounds_test(cft_rounds* rounds, double value);
-/* Since API version 4. The posterior means of an embedding (PosteriorParameter), one after another while
+/* The posterior means of an embedding (PosteriorParameter), one after another while
  * "posterior" says so, after the last round and its test: begin; give the floats that it returns to
  * cft_replica_posterior() of every shard; end with the sums, as for a round. */
 CFT_API int cft_rounds_begin_posterior(cft_rounds* rounds, void** begun, uint64_t* bytes);
@@ -467,30 +483,30 @@ CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* byt
  * otherwise count is 0. */
 CFT_API int cft_rounds_state(const cft_rounds* rounds, const float* const* histories, int32_t count,
                              uint64_t floats, void** out, uint64_t* bytes);
-/* Since API version 2. As cft_group_log. */
+/* As cft_group_log. */
 CFT_API int cft_rounds_log(cft_rounds* rounds, cft_log log, void* context);
 CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* ---- prediction ---------------------------------------------------------------------------- */
 
 /* options: {"net": TEXT, "schema": as for rows, or absent for one column of floats that feeds the
- *   features, see cft_describe() (since API version 4), "inputs", "mean_files": as for the trainer,
+ *   features, see cft_describe(), "inputs", "mean_files": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
- *   "weights": path of a file of either form and of any size, to use instead of `model`, which is then not
- *   read, or "" (since API version 2),
+ *   "weights": path of a file of either form and of any size, to use instead of `model`, which is then
+ *   not read, or "",
  *   "precision": the format of products and activations, "float32" (the default), "bf16", or "auto":
- *   bf16 if the processor has AMX (since API version 4)}
+ *   bf16 if the processor has AMX}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
  * losses and scores are left out unless an output needs them. A layer that an output depends on and
  * whose weights are not there is an error. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                                  cft_predictor** out);
-/* Since API version 3. Another predictor, for another thread, with the options and the weights of
- * `predictor`. The two share one copy of the weights in memory; each has its own plans. Any thread, at any
- * time; either may be destroyed first. */
+/* Another predictor, for another thread, with the options and the weights of
+ * `predictor`. The two share one copy of the weights in memory; each has its own plans. Any thread, at
+ * any time; either may be destroyed first. */
 CFT_API int cft_predictor_share(const cft_predictor* predictor, cft_predictor** out);
-/* Since API version 3. Makes the next run like the first one of a new predictor: recurrent layers, which
+/* Makes the next run like the first one of a new predictor: recurrent layers, which
  * otherwise continue where the previous rows ended, start from zeros. */
 CFT_API int cft_predictor_reset(cft_predictor* predictor);
 /* {"outputs": [{"name", "shape": of a row: without the batch axis, or, where a row has several items on
@@ -499,19 +515,19 @@ CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,
                               uint64_t bytes, float* const* outputs);
-/* Since API version 2. The same, but if the net does not have `output_count` outputs, or an array has room
+/* The same, but if the net does not have `output_count` outputs, or an array has room
  * for fewer than count * size_i floats, it is an error before anything is written. room: floats of each. */
 CFT_API int cft_predictor_fill(cft_predictor* predictor, int64_t count, const void* chunk,
                                uint64_t bytes, float* const* outputs, const uint64_t* room,
                                int32_t output_count);
-/* Since API version 4. The same for rows of floats, where all columns of the schema are "f32":
+/* The same for rows of floats, where all columns of the schema are "f32":
  * columns[c] has count * floats[c] floats, one row after another, which are read in place. The
  * outputs have the bits that cft_predictor_run() gives for these rows. */
 CFT_API int cft_predictor_floats(cft_predictor* predictor, int64_t count,
                                  const float* const* columns, const uint64_t* floats,
                                  int32_t column_count, float* const* outputs, const uint64_t* room,
                                  int32_t output_count);
-/* Since API version 4. Floats a row of output number `output`; CFT_NOT_FOUND if there is none. */
+/* Floats a row of output number `output`; CFT_NOT_FOUND if there is none. */
 CFT_API int cft_predictor_row_size(const cft_predictor* predictor, int32_t output, int64_t* out);
 CFT_API void cft_predictor_destroy(cft_predictor* predictor);
 
@@ -559,7 +575,7 @@ typedef struct cft_host {
   /* Of a solver: before an iteration's passes; between them and the update. */
   int (*on_start)(void* context);
   int (*on_gradients_ready)(void* context);
-  /* Since API version 3. Of a solver: before each of the iter_size passes of an iteration. */
+  /* Of a solver: before each of the iter_size passes of an iteration. */
   int (*on_pass)(void* context);
 } cft_host;
 
@@ -605,7 +621,7 @@ CFT_API int cft_solver_describe(const cft_solver* solver, char** out);
 /* The training net (-1) or a test net; it belongs to the solver and must not be destroyed. */
 CFT_API int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out);
 CFT_API int cft_solver_step(cft_solver* solver, int32_t iterations);
-/* Since API version 3. From now on each update uses the mean of all ranks' gradients, added in the
+/* From now on each update uses the mean of all ranks' gradients, added in the
  * tree of cft_trainer_run(). The call sets the weights of all ranks to those of rank 0, and they stay the
  * same to the bit. Each rank keeps the whole history, so any rank may take a snapshot alone. Every rank
  * calls it with its end of a connected group, at the same iteration, and then does the same steps and
@@ -623,7 +639,7 @@ CFT_API void cft_solver_destroy(cft_solver* solver);
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-/* This whole section: since API version 3. Images have 8 bits a channel, with rows from the top and the
+/* Images have 8 bits a channel, with rows from the top and the
  * channels of a pixel side by side: gray; or blue, green and red; or these and alpha. */
 
 /* Decodes JPEG, PNG or WebP. color: "stored" (what the file has), "color" or "gray". */
@@ -646,7 +662,7 @@ CFT_API void cft_transformer_destroy(cft_transformer* transformer);
 
 /* ---- LMDB ----------------------------------------------------------------------------------- */
 
-/* This whole section: since API version 3. A file that the caller reads, such as one on HDFS. */
+/* A file that the caller reads, such as one on HDFS. */
 typedef struct cft_file {
   uint64_t struct_size;
   void* context;
@@ -700,7 +716,7 @@ CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
 
 /* ---- HDF5 ----------------------------------------------------------------------------------- */
 
-/* This whole section: since API version 3. An HDF5 file on this machine. Its datasets are read as floats,
+/* An HDF5 file on this machine. Its datasets are read as floats,
  * whatever their number format. */
 typedef struct cft_hdf5 cft_hdf5;
 CFT_API int cft_hdf5_open(const char* path, cft_hdf5** out);
@@ -713,7 +729,7 @@ CFT_API void cft_hdf5_close(cft_hdf5* hdf5);
 
 /* ---- LevelDB -------------------------------------------------------------------------------- */
 
-/* This whole section: since API version 3. A LevelDB on this machine, read from its first record to its
+/* A LevelDB on this machine, read from its first record to its
  * last. */
 typedef struct cft_leveldb cft_leveldb;
 
@@ -733,21 +749,21 @@ CFT_API int cft_schema(void** out, uint64_t* bytes);
 /* JSON array of the layer types' names, in alphabetical order. */
 CFT_API int cft_layer_types(char** out);
 
-/* Since API version 3. Weights (a caffemodel's bytes, of either form) as a safetensors file, whose
+/* Weights (a caffemodel's bytes, of either form) as a safetensors file, whose
  * tensors are called LAYER.NUMBER; and such a file as a caffemodel. */
 CFT_API int cft_weights_safetensors(const void* model, uint64_t model_bytes, void** out,
                                     uint64_t* bytes);
 CFT_API int cft_safetensors_weights(const void* file, uint64_t file_bytes, void** out,
                                     uint64_t* bytes);
-/* Since API version 3. A net with its weights as an ONNX model: its deploy form, in phase TEST.
+/* A net with its weights as an ONNX model: its deploy form, in phase TEST.
  * options: {"net": TEXT, "shapes": {TOP of a data layer: [sizes, the batch first]}, needed if the
  *   net does not give them, "level", "stages": [..], "thresholds": [a number for each class]}. For a net
  *   with TableData, the table's columns are the inputs, the number of rows is left open and, if the
- *   label is a CLASS, "predictedLabel" is another output, by probability / threshold if thresholds are given.
- * model: a caffemodel that has all weights of the net. */
+ *   label is a CLASS, "predictedLabel" is another output, by probability / threshold if thresholds are
+ * given. model: a caffemodel that has all weights of the net. */
 CFT_API int cft_onnx_export(const char* options, const void* model, uint64_t model_bytes,
                             void** out, uint64_t* bytes);
-/* Since API version 3. Converts an ONNX model (weights inside, opset 9 or later) to the text of a net and a
+/* Converts an ONNX model (weights inside, opset 9 or later) to the text of a net and a
  * caffemodel. batch: the first size of inputs that leave it open, from 1 to 1048576. */
 CFT_API int cft_onnx_import(const void* onnx, uint64_t onnx_bytes, int64_t batch, char** net,
                             void** model, uint64_t* model_bytes);

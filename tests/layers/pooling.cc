@@ -109,9 +109,9 @@ TEST(Pooling, NoGradientWhereAFloatCannotTellThePixelsApart) {
   const auto outline = [](int64_t side, bool backward) {
     const auto net = TestNet::build(
         input("x", {1, 1, side, side}) + layer("Scale", "name: 'scale' bottom: 'x' top: 's'") +
-        layer("Pooling", "name: 'pool' bottom: 's' top: 'p'",
-              "pooling_param { kernel_size: 2 stride: 2 }") +
-        layer("Reduction", "name: 'sum' bottom: 'p' top: 'y' loss_weight: 1"),
+            layer("Pooling", "name: 'pool' bottom: 's' top: 'p'",
+                  "pooling_param { kernel_size: 2 stride: 2 }") +
+            layer("Reduction", "name: 'sum' bottom: 'p' top: 'y' loss_weight: 1"),
         caffe::TRAIN);
     EXPECT_TRUE(net.ok()) << net.status().message();
     const auto device = make_cpu_device();
