@@ -314,7 +314,7 @@ def test_the_result_outlives_rank_0_where_nobody_waits_for_it(work, tmp_path, mo
     flags = ["--sync", f"mode: '{mode}' period: 5", "--shards", "2", "--max_iter", "3000"]
     ranks = Ranks(work, tmp_path, 2, *flags)
     first = ranks.processes[0]
-    read_until(first, "Iteration 5 ")
+    read_until(first, "Iteration 10, Testing net")
     first.send_signal(signal.SIGKILL)
     _, (code, log) = ranks.wait()
     assert code == 0 and "its part is lost" in log, log
