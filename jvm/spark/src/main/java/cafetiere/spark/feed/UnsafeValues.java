@@ -14,6 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class UnsafeValues {
   private static final int IMAGE_FIELDS = 6;
   private static final int SIZED_IMAGE_FIELDS = 3;
+  private static final String REBUILD = ": make it by Vectors.sparse or Vectors.dense, or drop the row";
 
   private UnsafeValues() {}
 
@@ -60,21 +61,46 @@ final class UnsafeValues {
     }
   }
 
-  /** A Spark ML vector: its dense values, zeros included. */
+  /** A Spark ML vector: its dense values, zeros included. Those of files are as who wrote them left them. */
   static void vector(UnsafeRow row, int ordinal, Chunk out) {
     UnsafeRow vector = UnsafeLayout.vector(row, ordinal);
+    requirePart(vector, UnsafeLayout.VECTOR_VALUES, "values");
     if (UnsafeLayout.isDense(vector)) {
       array(vector, UnsafeLayout.VECTOR_VALUES, Double.BYTES, out);
       return;
     }
-    long bytes = (long) UnsafeLayout.length(vector) * Double.BYTES;
-    UnsafeArrayData indices = UnsafeLayout.indices(vector);
+    int size = UnsafeLayout.length(vector);
+    if (size < 0) throw new IllegalArgumentException("holds a sparse vector of size " + size + REBUILD);
+    requirePart(vector, UnsafeLayout.VECTOR_INDICES, "indices");
+    UnsafeArrayData indices = vector.getArray(UnsafeLayout.VECTOR_INDICES);
     UnsafeArrayData values = vector.getArray(UnsafeLayout.VECTOR_VALUES);
+    int count = indices.numElements();
+    if (values.numElements() != count) {
+      throw new IllegalArgumentException("holds a sparse vector of " + count + " indices and "
+          + values.numElements() + " values" + REBUILD);
+    }
+    long bytes = (long) size * Double.BYTES;
     long to = out.payload(bytes);
     Platform.setMemory(to, (byte) 0, bytes);
-    for (int i = 0; i < indices.numElements(); i++) {
-      Platform.putDouble(null, to + (long) indices.getInt(i) * Double.BYTES, values.getDouble(i));
+    for (int i = 0; i < count; i++) {
+      int index = indices.getInt(i);
+      if (index < 0 || index >= size) throw outside(index, size);
+      Platform.putDouble(null, to + (long) index * Double.BYTES, values.getDouble(i));
     }
+  }
+
+  /** Refuses an array of a vector that is not there, or lacks an element. */
+  private static void requirePart(UnsafeRow vector, int ordinal, String name) {
+    if (vector.isNullAt(ordinal)) {
+      throw new IllegalArgumentException("holds a vector whose " + name + " are null" + REBUILD);
+    }
+    long nullAt = UnsafeLayout.firstNull(vector, ordinal);
+    if (nullAt >= 0) throw nullElement(nullAt);
+  }
+
+  private static IllegalArgumentException outside(int index, int size) {
+    return new IllegalArgumentException("holds a sparse vector of size " + size + " with a value at index "
+        + index + REBUILD);
   }
 
   /** An image of Spark's image source, planar. */

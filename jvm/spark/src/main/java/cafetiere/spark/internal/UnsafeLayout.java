@@ -10,6 +10,8 @@ import org.apache.spark.unsafe.Platform;
  * each. What it returns are offsets from the row's base object.
  */
 public final class UnsafeLayout {
+  /** The ordinal of a sparse vector's indices, an array of int. */
+  public static final int VECTOR_INDICES = 2;
   /** The ordinal of a vector's values, an array of doubles. */
   public static final int VECTOR_VALUES = 3;
 
@@ -64,10 +66,5 @@ public final class UnsafeLayout {
   /** The length of a sparse vector. */
   public static int length(UnsafeRow vector) {
     return vector.getInt(1);
-  }
-
-  /** The indices of a sparse vector's values. */
-  public static UnsafeArrayData indices(UnsafeRow vector) {
-    return vector.getArray(2);
   }
 }

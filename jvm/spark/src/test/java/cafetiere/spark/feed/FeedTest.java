@@ -22,11 +22,13 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.ml.linalg.Vectors;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -36,6 +38,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every column type arrives in the engine as it was, from binary and from external rows. */
@@ -108,6 +111,43 @@ class FeedTest {
     String message =
         assertThrows(CafetiereException.class, () -> fromBinaryRow(table, 3)).getMessage();
     assertTrue(message.contains("holds a null at element 2"), message);
+  }
+
+  /** As a Parquet file may hold it, which Spark does not look at when it reads one. */
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "0Y, 4, array(4), array(1D) | a sparse vector of size 4 with a value at index 4",
+      "0Y, 4, array(200000000), array(1D) | a sparse vector of size 4 with a value at index 200000000",
+      "0Y, 4, array(-1), array(1D) | a sparse vector of size 4 with a value at index -1",
+      "0Y, -4, array(1), array(1D) | a sparse vector of size -4",
+      "0Y, null, array(0), array(1D) | a sparse vector of size 0 with a value at index 0",
+      "0Y, 4, array(1, 2), array(1D) | a sparse vector of 2 indices and 1 values",
+      "0Y, 4, null, array(1D) | a vector whose indices are null",
+      "0Y, 4, array(1), null | a vector whose values are null",
+      "1Y, null, null, null | a vector whose values are null",
+      "0Y, 4, array(0, null), array(1D, 2D) | a null at element 1",
+      "0Y, 4, array(0, 1), array(1D, null) | a null at element 1"})
+  void aVectorThatIsNoneNamesColumnAndRow(String fields, String wanted) {
+    String[] parts = fields.split(", (?![^(]*\\))");
+    String type = "struct<type: tinyint, size: int, indices: array<int>, values: array<double>>";
+    Column struct = functions.expr("cast(named_struct('type', " + parts[0] + ", 'size', " + parts[1]
+        + ", 'indices', " + parts[2] + ", 'values', " + parts[3] + ") as " + type + ")");
+    Dataset<Row> bare = spark.range(41, 42).withColumn("x", struct).coalesce(1);
+    FeedSchema schema = schema(table(SQLDataTypes.VectorType(), null));
+    for (boolean isSkipped : new boolean[] {false, true}) {
+      List<Object> answers = SparkInternals.rows(schema.select(bare)).toJavaRDD().mapPartitions(
+          rows -> echoAll(isSkipped ? skipping(schema) : schema, 4, rows)).collect();
+      if (isSkipped) {
+        assertArrayEquals(new float[4], (float[]) answers.get(0));
+        continue;
+      }
+      String message = ((CafetiereException) answers.get(0)).getMessage();
+      assertTrue(message.startsWith("column 'x' of the row with id 41 holds " + wanted), message);
+    }
+  }
+
+  private static FeedSchema skipping(FeedSchema schema) {
+    return schema.skippingBadRows(true, "", net(4), "TEST");
   }
 
   @Test
@@ -184,9 +224,7 @@ class FeedTest {
 
   /** Feeds one row to a net that gives back what it got. */
   private static float[] echo(FeedSchema schema, int size, Consumer<RowEncoder> add) {
-    String net = TestNets.data(1, size)
-        + "layer { name: \"echo\" type: \"Flatten\" bottom: \"data\" top: \"echo\" }";
-    PredictionPlan plan = new PredictionPlan(net, "none", schema, List.of("echo"), 1, 1, "float32", "");
+    PredictionPlan plan = new PredictionPlan(net(size), "none", schema, List.of("echo"), 1, 1, "float32", "");
     ByteBuffer[] values = {Predictor.allocate(size)};
     try (Predictor predictor = plan.open(NO_WEIGHTS);
         RowEncoder encoder = new RowEncoder(schema,
@@ -197,5 +235,10 @@ class FeedTest {
     float[] floats = new float[size];
     values[0].asFloatBuffer().get(floats);
     return floats;
+  }
+
+  private static String net(int size) {
+    return TestNets.data(1, size)
+        + "layer { name: \"echo\" type: \"Flatten\" bottom: \"data\" top: \"echo\" }";
   }
 }
