@@ -31,6 +31,7 @@ import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -72,6 +73,22 @@ public final class SparkInternals {
       throw new IllegalStateException(
           "this DataFrame gives no access to its rows (" + data.getClass().getName()
               + "): use Spark 3.5 or 4 without Spark Connect", e);
+    }
+  }
+
+  /**
+   * A table of rows in Spark's binary format, whose plan begins with them: to Spark's cache it is a table of
+   * its own, whatever they were made of. The method of classic sessions, whose class moved in Spark 4.
+   */
+  @SuppressWarnings("unchecked")
+  public static Dataset<Row> table(SparkSession spark, RDD<InternalRow> rows, StructType schema) {
+    try {
+      return (Dataset<Row>) spark.getClass()
+          .getMethod("internalCreateDataFrame", RDD.class, StructType.class, boolean.class)
+          .invoke(spark, rows, schema, false);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("this version of Spark makes tables in another way (" + e
+          + "): use Spark 3.5 or 4.1 without Spark Connect", e);
     }
   }
 

@@ -18,9 +18,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -99,8 +101,13 @@ public record KeyedTraining(
     Dataset<Row> sorted = sorted(data.toDF().select(columns), run.tasks(), functions.col(OWN_KEY));
     StructType schema = sorted.schema();
     KeyedTally tally = run.tally();
-    Dataset<Row> nets = BinaryRows.map(sorted, schema(schema.fields()[0]),
-        partition -> new KeyedTask(this, schema, partition, tally)).persist(StorageLevel.MEMORY_AND_DISK());
+    StructType result = schema(schema.fields()[0]);
+    RDD<InternalRow> trained = SparkInternals.rows(BinaryRows.map(
+        sorted, result, partition -> new KeyedTask(this, schema, partition, tally)));
+    // A plan that began at the table would be planned anew, and train on what is in it then, whenever Spark
+    // learns that somebody has written to it.
+    Dataset<Row> nets = SparkInternals.table(data.sparkSession(), trained, result)
+        .persist(StorageLevel.MEMORY_AND_DISK());
     try {
       Row totals = totals(nets);
       requireNets(nets, totals.getLong(0), totals.getLong(1));
