@@ -19,7 +19,10 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** Scores the rows of a partition, a key after another: its net comes before its rows. */
+/**
+ * Scores the rows of a partition, a key after another: its net comes before its rows. The task may end while
+ * another thread of it, which feeds a worker, still asks for rows.
+ */
 final class KeyedScores implements Iterator<InternalRow> {
   private static final int BATCH = 256;
   private static final int IS_ROW = 1;
@@ -41,6 +44,7 @@ final class KeyedScores implements Iterator<InternalRow> {
   private BatchPredictor predictor; // of the key, null where it has no net
   private RowEncoder encoder;
   private boolean isEnded;
+  private boolean closed;
 
   KeyedScores(FeedSchema feed, StructType schema, KeyedNets.Outputs outputs, KeyGroups groups) {
     this.feed = feed;
@@ -62,8 +66,13 @@ final class KeyedScores implements Iterator<InternalRow> {
   @Override
   public InternalRow next() {
     if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
-    InternalRow added = predictor == null ? nothing : columns.row(predictor.outputs(next));
+    InternalRow added = added(next);
     return joined.apply(batch.get(next++), added);
+  }
+
+  private synchronized InternalRow added(int row) {
+    requireOpen();
+    return predictor == null ? nothing : columns.row(predictor.outputs(row));
   }
 
   /** The next rows of one key, a batch at most. */
@@ -72,16 +81,25 @@ final class KeyedScores implements Iterator<InternalRow> {
     next = 0;
     if (!groups.hasRow() && !nextNet()) return;
     for (; batch.size() < BATCH && groups.hasRow(); groups.advance()) {
-      UnsafeRow row = groups.row().getStruct(ROW, width);
-      if (predictor != null) encoder.add(row, ordinals);
-      batch.add(row.copy());
+      take(groups.row().getStruct(ROW, width));
     }
+    compute();
+  }
+
+  private synchronized void take(UnsafeRow row) {
+    requireOpen();
+    if (predictor != null) encoder.add(row, ordinals);
+    batch.add(row.copy());
+  }
+
+  private synchronized void compute() {
+    requireOpen();
     if (predictor != null) encoder.flush();
   }
 
   /** Goes to the next key; false at the end. */
   private boolean nextNet() {
-    close();
+    closeNet();
     isEnded = !groups.nextKey();
     if (isEnded || groups.row().getBoolean(IS_ROW)) return !isEnded;
     open(groups.row());
@@ -89,7 +107,8 @@ final class KeyedScores implements Iterator<InternalRow> {
     return true;
   }
 
-  private void open(UnsafeRow net) {
+  private synchronized void open(UnsafeRow net) {
+    requireOpen();
     List<String> classes = new ArrayList<>();
     ArrayData names = net.getArray(CLASSES);
     for (int i = 0; i < names.numElements(); i++) classes.add(names.getUTF8String(i).toString());
@@ -101,7 +120,16 @@ final class KeyedScores implements Iterator<InternalRow> {
     encoder = new RowEncoder(feed, predictor::run, Long.MAX_VALUE);
   }
 
-  private void close() {
+  private void requireOpen() {
+    if (closed) throw new IllegalStateException("the task has ended: no more rows are computed");
+  }
+
+  private synchronized void close() {
+    closed = true;
+    closeNet();
+  }
+
+  private synchronized void closeNet() {
     if (encoder != null) encoder.close();
     if (predictor != null) predictor.close();
     encoder = null;

@@ -24,7 +24,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** A partition's keys, each trained when its row is asked for. What is wrong with a key is in its row. */
+/**
+ * A partition's keys, each trained when its row is asked for. What is wrong with a key is in its row. The
+ * task may end while another thread of it, which feeds a worker, still asks for rows.
+ */
 final class KeyedTask implements Iterator<InternalRow> {
   private final KeyGroups groups;
   private final KeyedTrainer trainer;
@@ -34,6 +37,7 @@ final class KeyedTask implements Iterator<InternalRow> {
   private final TaskWatch watch;
   private boolean isThere; // a key that nobody has asked for yet
   private boolean isEnded;
+  private boolean closed;
 
   KeyedTask(KeyedTraining training, StructType schema, Iterator<InternalRow> partition, KeyedTally tally) {
     this.tally = tally;
@@ -69,7 +73,8 @@ final class KeyedTask implements Iterator<InternalRow> {
   }
 
   /** What is wrong with a row, null if nothing is. */
-  private String add(UnsafeRow row) {
+  private synchronized String add(UnsafeRow row) {
+    requireOpen();
     try {
       encoder.add(row, ordinals);
       return null;
@@ -78,7 +83,8 @@ final class KeyedTask implements Iterator<InternalRow> {
     }
   }
 
-  private InternalRow trained(long rows) {
+  private synchronized InternalRow trained(long rows) {
+    requireOpen();
     try {
       encoder.flush();
       long begun = System.nanoTime();
@@ -91,7 +97,8 @@ final class KeyedTask implements Iterator<InternalRow> {
     }
   }
 
-  private InternalRow failed(long rows, String error) {
+  private synchronized InternalRow failed(long rows, String error) {
+    requireOpen();
     try {
       encoder.flush(); // of rows before the bad one
     } catch (CafetiereException e) {
@@ -117,8 +124,18 @@ final class KeyedTask implements Iterator<InternalRow> {
     return new GenericArrayData(classes.toArray());
   }
 
+  private void requireOpen() {
+    if (closed) throw new IllegalStateException("the task has ended: no more keys are trained");
+  }
+
   private void close() {
     watch.close();
+    trainer.cancel(); // what another thread is training would be waited for
+    free();
+  }
+
+  private synchronized void free() {
+    closed = true;
     encoder.close();
     trainer.close();
   }
