@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Comparator;
@@ -95,9 +96,18 @@ public final class TaskFolder implements AutoCloseable {
     return OWN + parent.toRealPath().resolve(folder.getFileName());
   }
 
+  /**
+   * The parent may be one that others write to. A pipe in place of the lock is passed over, and one that
+   * comes after the look does not hold this up: what is opened for reading, too, has its reader.
+   */
   private static void removeIfLeft(Path folder) {
-    try (FileChannel channel =
-        FileChannel.open(folder.resolve(LOCK), StandardOpenOption.WRITE)) {
+    Path file = folder.resolve(LOCK);
+    if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+      LOG.info("{} was not removed: it has no lock file", folder);
+      return;
+    }
+    try (FileChannel channel = FileChannel.open(
+        file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
       if (channel.tryLock() == null) return;
       LOG.info("Removing {}, which a task that was killed has left", folder);
       remove(folder);

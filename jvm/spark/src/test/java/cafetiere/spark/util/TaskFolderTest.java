@@ -3,6 +3,7 @@ package cafetiere.spark.util;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -15,9 +16,11 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -160,6 +163,19 @@ class TaskFolderTest {
       new TaskFolder(parent).close();
       assertEquals(List.of(folder), folders());
     }
+  }
+
+  /** As any user can put it into a folder that all write to; whoever opened a pipe for writing would wait. */
+  @Test
+  void aPipeOrALinkInPlaceOfTheLockIsLeftAlone() throws Exception {
+    Path pipe = Files.createDirectory(parent.resolve("cafetiere-task-pipe"));
+    assertEquals(0, new ProcessBuilder("mkfifo", pipe.resolve(".lock").toString()).start().waitFor());
+    Path link = Files.createDirectory(parent.resolve("cafetiere-task-link"));
+    Path target = Files.createFile(log.resolve("target"));
+    Files.createSymbolicLink(link.resolve(".lock"), target);
+    assertTimeoutPreemptively(Duration.ofSeconds(20), () -> new TaskFolder(parent).close());
+    assertEquals(Set.of(pipe, link), Set.copyOf(folders()));
+    assertTrue(Files.exists(target));
   }
 
   private List<Path> folders() throws IOException {
