@@ -10,6 +10,8 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -26,11 +28,16 @@ import org.slf4j.LoggerFactory;
 /**
  * The files that the param events names: PREFIX.jsonl, and a file for TensorBoard beside it. The
  * driver writes them, by any Hadoop path, from a thread of its own. Once they have been opened,
- * nothing that happens to them ends or slows the training.
+ * nothing that happens to them ends or slows the training. They replace those of an earlier fit; while
+ * another fit of this driver writes files of the same prefix, as one of a cross-validation does, theirs ends
+ * in a number.
  */
 public final class EventFiles implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(EventFiles.class);
   private static final long CLOSE_SECONDS = 10;
+
+  /** The JSON files that are being written, with their schemes. */
+  private static final Set<Path> LIVE = ConcurrentHashMap.newKeySet();
 
   private final String prefix;
   private final Configuration conf;
@@ -38,6 +45,8 @@ public final class EventFiles implements AutoCloseable {
       1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), EventFiles::daemon,
       new ThreadPoolExecutor.DiscardPolicy());  // what comes after close()
   private boolean wasOpen;
+  private Path json; // in LIVE, from the first opening on
+  private String ending = ""; // of the prefix
   private TensorBoardRecords records;
   private FSDataOutputStream lines;
   private FSDataOutputStream scalars;
@@ -83,7 +92,10 @@ public final class EventFiles implements AutoCloseable {
 
   @Override
   public void close() {
-    writer.execute(this::closeFiles);
+    writer.execute(() -> {
+      closeFiles();
+      if (json != null) LIVE.remove(json);
+    });
     writer.shutdown();
     try {
       if (!writer.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
@@ -96,19 +108,32 @@ public final class EventFiles implements AutoCloseable {
 
   private void open(long step) throws IOException {
     closeFiles();
-    Path json = new Path(prefix + ".jsonl");
-    FileSystem found = json.getFileSystem(conf);
+    FileSystem found = new Path(prefix + ".jsonl").getFileSystem(conf);
     // The raw one has no checksums beside each file and shows a line as soon as it is written.
     FileSystem files = found instanceof LocalFileSystem local ? local.getRawFileSystem() : found;
+    if (json == null) json = claim(files);
     List<String> kept = (step > 0 || wasOpen) && files.exists(json) ? upTo(step, json, files) : List.of();
     lines = files.create(json, true);
     for (String line : kept) lines.write((line + "\n").getBytes(StandardCharsets.UTF_8));
     show(lines);
     String name = "events.out.tfevents." + System.currentTimeMillis() + "."
-        + ProcessHandle.current().pid();
-    scalars = files.create(new Path(files.makeQualified(json).getParent(), name), true);
+        + ProcessHandle.current().pid() + ending;
+    scalars = files.create(new Path(json.getParent(), name), true);
     scalars.write(TensorBoardRecords.header());
     records = new TensorBoardRecords();
+  }
+
+  private Path claim(FileSystem files) {
+    for (int number = 2;; number++) {
+      Path path = files.makeQualified(new Path(prefix + ending + ".jsonl"));
+      if (LIVE.add(path)) {
+        if (!ending.isEmpty()) {
+          LOG.warn("Another fit writes {}.jsonl: the events of this one go to {}", prefix, path);
+        }
+        return path;
+      }
+      ending = "-" + number;
+    }
   }
 
   /** A line that a full disk or a killed driver has cut off goes, too. */

@@ -82,6 +82,28 @@ class EventFilesTest {
     assertEquals("", Files.readString(dir.resolve("run.jsonl")));
   }
 
+  /** As fits of a cross-validation are; a path without a scheme is that of the same file. */
+  @Test
+  void filesOfFitsAtOnceAreTheirOwn() throws IOException {
+    EventFiles first = files("run");
+    EventFiles second = new EventFiles(dir.resolve("run").toString(), new Configuration());
+    try (first; second) {
+      first.startFrom(0);
+      first.write(Json.parse(progress(1)));
+      second.startFrom(0);
+      second.write(Json.parse(progress(2)));
+      second.startFrom(1);
+      second.write(Json.parse(progress(3)));
+    }
+    assertEquals(progress(1) + "\n", Files.readString(dir.resolve("run.jsonl")));
+    assertEquals(progress(3) + "\n", Files.readString(dir.resolve("run-2.jsonl")));
+    try (EventFiles third = files("run")) {
+      third.startFrom(0);
+      third.write(Json.parse(progress(4)));
+    }
+    assertEquals(progress(4) + "\n", Files.readString(dir.resolve("run.jsonl")), "the next fit replaces it");
+  }
+
   @Test
   void tensorBoardGetsScalars() throws IOException {
     try (EventFiles files = files("run")) {
