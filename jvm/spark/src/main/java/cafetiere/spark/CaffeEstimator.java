@@ -43,6 +43,7 @@ import org.apache.spark.ml.util.DefaultParamsReader;
 import org.apache.spark.ml.util.DefaultParamsWritable;
 import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.ml.util.MLWriter;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -156,7 +157,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   /**
    * Tests on these rows, every test_interval steps of the solver or, where it has none, once an
-   * epoch; null for none.
+   * epoch; null for none. The rows are no param: they are not saved with the estimator.
    */
   public CaffeEstimator setValidationData(Dataset<?> data) {
     validation = data == null ? null : data.toDF();
@@ -176,6 +177,16 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public CaffeEstimator copy(ParamMap extra) {
     return copyValues(new CaffeEstimator(uid).setValidationData(validation), extra);
+  }
+
+  /** Writes the params alone; a warning tells of rows of {@link #setValidationData}, which are none. */
+  @Override
+  public MLWriter write() {
+    if (validation != null) {
+      LOG.warn("The rows of setValidationData are not saved with the estimator: call it again after"
+          + " loading, or hold rows out by validationIndicatorCol, which is a param");
+    }
+    return DefaultParamsWritable.super.write();
   }
 
   /** Reads an estimator that was saved. */

@@ -14,6 +14,7 @@ import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -56,6 +57,20 @@ class EstimatorTest {
   }
 
   @BothLines
+  @Test
+  void aSavedEstimatorSaysThatItsValidationRowsAreNot(@TempDir Path folder) throws IOException {
+    CaffeEstimator estimator = new CaffeEstimator().setNet("layer { }");
+    try (Logged logged = new Logged(CaffeEstimator.class)) {
+      estimator.write().save(folder.resolve("without").toString());
+      assertEquals("", logged.text());
+      estimator.setValidationData(TestImages.session().range(1)).write()
+          .save(folder.resolve("with").toString());
+      assertTrue(logged.text().startsWith("WARN The rows of setValidationData are not saved"), logged.text());
+      assertTrue(logged.text().contains("validationIndicatorCol"), logged.text());
+    }
+    assertEquals("layer { }", CaffeEstimator.load(folder.resolve("with").toString()).getNet());
+  }
+
   @Test
   void aFittedNetTellsTheClassesApart() {
     CaffeModel model = estimator().fit(points);
