@@ -5,10 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.barrier.TrainingJobTest;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowsHash;
+import cafetiere.spark.run.Run;
 import cafetiere.spark.util.Json;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,6 +50,35 @@ class ResumeTest {
         fit(fold(1), dir.resolve("elsewhere").toUri().toString()).weights(), other.weights());
     CaffeModel same = fit(fold(0), dir.toUri().toString());
     assertNotEquals(0, Json.parse(same.result()).path("first_step").asLong());
+  }
+
+  @Test
+  void aFitThatFindsOnlyCheckpointsOfOthersNamesThem() throws Exception {
+    Path other = Files.createDirectory(dir.resolve("run-0123"));
+    try (Logged logged = new Logged(Run.class)) {
+      CaffeModel model = fit(fold(0), dir.toUri().toString());
+      assertEquals(0, Json.parse(model.result()).path("first_step").asLong());
+      assertTrue(logged.text().contains("WARN resume found no checkpoint of these rows and settings in "
+          + dir.toUri() + ", so the training begins anew. run-0123 there are"), logged.text());
+    }
+    Files.delete(other);
+    try (Logged logged = new Logged(Run.class)) {
+      fit(fold(0), dir.toUri().toString());
+      assertFalse(logged.text().contains("resume found"), logged.text());
+    }
+  }
+
+  @Test
+  void aFitWhoseCheckpointsAreAllDamagedSaysSo() throws Exception {
+    interrupt(fold(0));
+    for (Path manifest : LocalFiles.find(dir, 4, path -> path.endsWith("manifest.json"))) {
+      Files.writeString(manifest, "{");
+    }
+    try (Logged logged = new Logged(Run.class)) {
+      CaffeModel model = fit(fold(0), dir.toUri().toString());
+      assertEquals(0, Json.parse(model.result()).path("first_step").asLong());
+      assertTrue(logged.text().contains("WARN None of the checkpoints in "), logged.text());
+    }
   }
 
   @BothLines

@@ -162,7 +162,7 @@ final class RoundsJob implements AutoCloseable {
 
   /** Goes on from an interrupted run of the same plan, or from the weights of the plan. */
   private void restore() throws IOException {
-    Optional<Checkpoint> newest = plan.resume() ? checkpoints.newest() : Optional.empty();
+    Optional<Checkpoint> newest = plan.resume() ? run.newestCheckpoint() : Optional.empty();
     if (newest.isPresent()) {
       Parts parts = checkpoints.load(newest.get());
       rounds.restore(parts.model().bytes(), parts.state().bytes());

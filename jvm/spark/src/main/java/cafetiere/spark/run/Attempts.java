@@ -92,7 +92,7 @@ public final class Attempts {
         new MetricsReceiver(sc, run.id(), run.secret(), run.events())) {
       for (int attempt = 0;; attempt++) {
         int ranks = ranks(attempt);
-        Optional<Checkpoint> from = checkpoints.newest();
+        Optional<Checkpoint> from = run.newestCheckpoint();
         long step = from.map(Checkpoint::step).orElse(0L);
         run.begin(step);
         LOG.info("Run {}, attempt {}: {} ranks from step {}", run.id(), attempt, ranks, step);
@@ -137,7 +137,7 @@ public final class Attempts {
     }
     if (isEnded(stage, failure)) throw Unchecked.rethrow(failure);
     String message = message(stage, failure);
-    long step = checkpoints.newest().map(Checkpoint::step).orElse(0L);
+    long step = run.newest(checkpoints).map(Checkpoint::step).orElse(0L);
     if (!policy.retryAfter(step, message)) {
       throw new IllegalStateException("the training fails again and again after step " + step
           + ", and what it had is kept in " + checkpoints.location() + ": " + message,
@@ -219,7 +219,7 @@ public final class Attempts {
     long endNanos = System.nanoTime();
     CheckpointStore results =
         LeaderDuties.results(run.folder(), sc.hadoopConfiguration());
-    Checkpoint trained = results.newest().orElseThrow(
+    Checkpoint trained = run.newest(results).orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
     Parts data = trained.isFiles() ? keep(results, trained) : results.load(trained);
     results.delete();

@@ -12,11 +12,13 @@ import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.report.RunReporter;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
+import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.store.CheckpointStore.Parts;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
@@ -29,6 +31,7 @@ import org.slf4j.LoggerFactory;
 /** One training as its engine sees it: what it trains on, where it stores, whom it tells. */
 public final class Run implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Run.class);
+  private static final int OTHERS_TOLD = 3;
 
   private final long start;
   private final AccountBook book;
@@ -201,6 +204,40 @@ public final class Run implements AutoCloseable {
 
   public CheckpointStore checkpoints() {
     return checkpoints;
+  }
+
+  /** The checkpoint to begin an attempt with; where all that there are are damaged, the user is told. */
+  public Optional<Checkpoint> newestCheckpoint() throws IOException {
+    Optional<Checkpoint> newest = newest(checkpoints);
+    if (newest.isEmpty() && checkpoints.hasAny()) {
+      warn("None of the checkpoints in " + checkpoints.location() + " is usable, as the driver's log says of"
+          + " each: the training begins as if there were none");
+    } else if (newest.isEmpty() && attempts == 0 && plan.resume()) {
+      tellOthers();
+    }
+    return newest;
+  }
+
+  /** Of a fit that was to resume and finds nothing: what is there, and why it is not taken. */
+  private void tellOthers() {
+    List<String> others = CheckpointFolder.others(folder, sc().hadoopConfiguration());
+    if (others.isEmpty()) return;
+    int told = Math.min(others.size(), OTHERS_TOLD);
+    warn("resume found no checkpoint of these rows and settings in " + plan.checkpointDir()
+        + ", so the training begins anew. " + String.join(", ", others.subList(0, told))
+        + (told < others.size() ? " and " + (others.size() - told) + " more" : "")
+        + " there are of other rows or settings, or of fits without resume: to go on from a checkpoint there,"
+        + " set weights and snapshot to its caffemodel and its solverstate");
+  }
+
+  /** The newest good checkpoint of a store, which is asked once more if its file system fails. */
+  public Optional<Checkpoint> newest(CheckpointStore store) throws IOException {
+    try {
+      return store.newest();
+    } catch (IOException e) {
+      warn("Once more, as that failed: " + e.getMessage());
+      return store.newest();
+    }
   }
 
   /** From one checkpoint to the next, where neither params nor solver have an interval. */

@@ -11,6 +11,9 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
@@ -27,6 +30,7 @@ import org.slf4j.LoggerFactory;
 /** Where a run keeps its checkpoints: a place that outlives its executors. */
 public final class CheckpointFolder {
   private static final Logger LOG = LoggerFactory.getLogger(CheckpointFolder.class);
+  private static final String PREFIX = "run-";
   private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(7);
 
   private CheckpointFolder() {}
@@ -42,6 +46,24 @@ public final class CheckpointFolder {
       sweep(new Path(folder), sc.hadoopConfiguration(), System.currentTimeMillis());
     }
     return folder;
+  }
+
+  /** The folders of other runs beside that of a run, by their names; none where that cannot be found out. */
+  public static List<String> others(String folder, Configuration conf) {
+    Path own = new Path(folder);
+    List<String> names = new ArrayList<>();
+    try {
+      FileSystem files = own.getFileSystem(conf);
+      if (!files.exists(own.getParent())) return names;
+      for (FileStatus entry : files.listStatus(own.getParent())) {
+        String name = entry.getPath().getName();
+        if (entry.isDirectory() && name.startsWith(PREFIX) && !name.equals(own.getName())) names.add(name);
+      }
+    } catch (IOException e) {
+      LOG.info("{} could not be looked into: {}", own.getParent(), e.getMessage());
+    }
+    Collections.sort(names);
+    return names;
   }
 
   /** Where a model stays that is files, of the run whose folder is {@code folder}. */
@@ -74,7 +96,7 @@ public final class CheckpointFolder {
       FileSystem files = run.getFileSystem(conf);
       if (!files.exists(run.getParent())) return;
       for (FileStatus entry : files.listStatus(run.getParent())) {
-        if (entry.isDirectory() && entry.getPath().getName().startsWith("run-")) {
+        if (entry.isDirectory() && entry.getPath().getName().startsWith(PREFIX)) {
           sweepOne(files, entry, now - KEPT_MILLIS);
         }
       }
@@ -116,18 +138,18 @@ public final class CheckpointFolder {
    * elsewhere).
    */
   public static String of(SparkContext sc, String wanted, String name) {
-    if (!wanted.isEmpty()) return wanted + "/run-" + name;
-    if (sc.getCheckpointDir().isDefined()) return sc.getCheckpointDir().get() + "/run-" + name;
+    if (!wanted.isEmpty()) return wanted + "/" + PREFIX + name;
+    if (sc.getCheckpointDir().isDefined()) return sc.getCheckpointDir().get() + "/" + PREFIX + name;
     Configuration conf = sc.hadoopConfiguration();
     if (!isLocalMaster(sc) && !isNodeLocal(FileSystem.getDefaultUri(conf))) {
       try {
-        return FileSystem.get(conf).getHomeDirectory() + "/.cafetiere/run-" + name;
+        return FileSystem.get(conf).getHomeDirectory() + "/.cafetiere/" + PREFIX + name;
       } catch (IOException e) {
         throw new IllegalStateException("cannot reach " + FileSystem.getDefaultUri(conf)
             + " for checkpoints (" + e.getMessage() + "): set checkpointDir", e);
       }
     }
-    return HadoopFiles.ofLocal(temporary().resolve("run-" + name));
+    return HadoopFiles.ofLocal(temporary().resolve(PREFIX + name));
   }
 
   private static java.nio.file.Path temporary() {

@@ -4,9 +4,11 @@ package cafetiere.spark.store;
 import cafetiere.spark.util.HadoopFiles.Content;
 import cafetiere.spark.util.ModelPart;
 import cafetiere.spark.util.Sha256;
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayOutputStream;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -20,7 +22,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.ChecksumException;
 import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -43,6 +47,7 @@ public final class CheckpointStore {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String PREFIX = "step-";
   private static final String ASIDE = "_writing-";
+  private static final String DAMAGED = "_damaged-";
   private static final String MODEL = "model.caffemodel";
   private static final String STATE = "state.solverstate";
   private static final String MANIFEST = "manifest.json";
@@ -134,42 +139,84 @@ public final class CheckpointStore {
     }
   }
 
-  /** The newest checkpoint that is whole; a damaged one is logged and passed over. */
+  /**
+   * The newest checkpoint that is whole. A damaged one is logged, renamed so that it no longer counts, and
+   * passed over: it would displace those that a run writes from here on.
+   *
+   * @throws IOException if the file system fails, which says nothing about a checkpoint
+   */
   public Optional<Checkpoint> newest() throws IOException {
     return newest(checkpoint -> {
       copy(checkpoint, OutputStream.nullOutputStream(), OutputStream.nullOutputStream());
       return checkpoint;
-    });
+    }, this::setAside);
   }
 
-  /** The same, fetched into a folder of this machine. */
+  /** The same, fetched into a folder of this machine; of a run that may be writing, so nothing is renamed. */
   public Optional<Fetched> fetchNewest(java.nio.file.Path folder) throws IOException {
-    return newest(checkpoint -> fetch(checkpoint, folder));
+    return newest(checkpoint -> fetch(checkpoint, folder), name -> { });
   }
 
   private interface Use<T> {
     T of(Checkpoint checkpoint) throws IOException;
   }
 
-  private <T> Optional<T> newest(Use<T> use) throws IOException {
-    for (String name : names()) {
+  /** What is wrong with a checkpoint and stays so, however often it is read. */
+  private static final class Damage extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    Damage(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+
+  private <T> Optional<T> newest(Use<T> use, Consumer<String> damaged) throws IOException {
+    for (String name : names(PREFIX)) {
       try {
         return Optional.of(use.of(read(name)));
-      } catch (IOException e) {
+      } catch (Damage e) {
         LOG.warn("Checkpoint {} is not usable ({}); trying the one before", name, e.getMessage());
+        damaged.accept(name);
+      } catch (IOException e) {
+        throw new IOException("could not read the checkpoint " + name + " in " + location() + ": "
+            + e.getMessage() + "; fit again when its file system answers, or remove the checkpoint's folder"
+            + " to go on from the one before", e);
       }
     }
     return Optional.empty();
   }
 
+  private void setAside(String name) {
+    Path to = new Path(dir, DAMAGED + name);
+    try {
+      files.delete(to, true);
+      if (files.rename(new Path(dir, name), to)) return;
+      LOG.warn("Checkpoint {} could not be renamed to {}", name, to);
+    } catch (IOException e) {
+      LOG.warn("Checkpoint {} could not be renamed to {}: {}", name, to, e.getMessage());
+    }
+  }
+
   /** What a checkpoint's manifest says, by its folder's name. */
   public Checkpoint read(String name) throws IOException {
-    try (InputStream in = files.open(new Path(new Path(dir, name), MANIFEST))) {
+    try (InputStream in = open(new Path(new Path(dir, name), MANIFEST))) {
       JsonNode manifest = JSON.readTree(in);
       return new Checkpoint(name, manifest.path("step").asLong(),
           manifest.path("instruction_set").asText(), manifest.path("ending").asText(),
           List.of(manifest.path("model_sha256").asText(), manifest.path("state_sha256").asText()),
           manifest.path("note").asText());
+    } catch (JsonProcessingException | ChecksumException e) {
+      throw new Damage(MANIFEST + " is not readable: " + e.getMessage(), e);
+    }
+  }
+
+  /** Local file systems say of a file that may not be opened, too, that it is not found. */
+  private InputStream open(Path path) throws IOException {
+    try {
+      return files.open(path);
+    } catch (FileNotFoundException e) {
+      if (files.exists(path)) throw e;
+      throw new Damage(path.getName() + " is missing", e);
     }
   }
 
@@ -212,11 +259,16 @@ public final class CheckpointStore {
     files.delete(dir, true);
   }
 
-  /** Removes the folder if no checkpoint in it is finished; whether one is. */
+  /** Removes the folder if no checkpoint in it is finished, nor a damaged one; whether one is. */
   boolean keepFinished() throws IOException {
-    if (!names().isEmpty()) return true;
+    if (hasAny()) return true;
     delete();
     return false;
+  }
+
+  /** Whether there are checkpoints, be they damaged. */
+  public boolean hasAny() throws IOException {
+    return !names(PREFIX).isEmpty() || !names(DAMAGED).isEmpty();
   }
 
   /** The name of the checkpoint at a step. */
@@ -224,19 +276,19 @@ public final class CheckpointStore {
     return String.format(Locale.ROOT, "%s%012d", PREFIX, step);
   }
 
-  /** Names of the finished checkpoints, newest first. */
-  private List<String> names() throws IOException {
+  /** Names that begin so: those of the finished checkpoints, or of damaged ones; newest first. */
+  private List<String> names(String prefix) throws IOException {
     List<String> names = new ArrayList<>();
     if (!files.exists(dir)) return names;
     for (FileStatus entry : files.listStatus(dir)) {
-      if (entry.getPath().getName().startsWith(PREFIX)) names.add(entry.getPath().getName());
+      if (entry.getPath().getName().startsWith(prefix)) names.add(entry.getPath().getName());
     }
     names.sort(Comparator.reverseOrder());
     return names;
   }
 
   private void prune() throws IOException {
-    List<String> names = names();
+    List<String> names = names(PREFIX);
     for (String old : names.subList(Math.min(KEPT, names.size()), names.size())) {
       files.delete(new Path(dir, old), true);
     }
@@ -254,13 +306,15 @@ public final class CheckpointStore {
       throws IOException {
     Path path = new Path(new Path(dir, checkpoint.name()), name + checkpoint.ending());
     MessageDigest digest = Sha256.digest();
-    try (InputStream in = new DigestInputStream(files.open(path), digest)) {
+    try (InputStream in = new DigestInputStream(open(path), digest)) {
       in.transferTo(to);
+    } catch (ChecksumException e) {
+      throw new Damage(e.getMessage(), e);
     }
     String found = Sha256.of(digest);
     if (!found.equals(expected)) {
-      throw new IOException(path.getName() + " in " + path.getParent() + " has sha256 " + found
-          + " but its manifest says " + expected + "; the file is damaged, delete the folder");
+      throw new Damage(path.getName() + " in " + path.getParent() + " has sha256 " + found
+          + " but its manifest says " + expected + "; the file is damaged, delete the folder", null);
     }
   }
 }

@@ -117,6 +117,22 @@ class CheckpointStoreTest {
     assertTrue(store.newest().isEmpty());
   }
 
+  /** They are of higher steps than those that a run writes which begins anew. */
+  @Test
+  void damagedOnesDoNotDisplaceWhatIsWritten() throws IOException {
+    for (long step : new long[] {80, 100}) {
+      write(step);
+      damage(CheckpointStore.name(step), "state.solverstate");
+    }
+    Files.writeString(dir.resolve("run/step-000000000080/manifest.json"), "{\"step\": 8");
+    assertTrue(store.newest().isEmpty());
+    assertTrue(store.hasAny() && store.keepFinished());
+    for (long step : new long[] {10, 20, 30}) write(step);
+    assertEquals(List.of("_damaged-step-000000000080", "_damaged-step-000000000100",
+        "step-000000000020", "step-000000000030"), folders());
+    assertEquals(30, store.newest().orElseThrow().step());
+  }
+
   @Test
   void whatWasLeftHalfWrittenIsNotSeen() throws IOException {
     write(10);

@@ -65,6 +65,21 @@ class ObjectStoreTest {
     }
   }
 
+  /** A request that is refused says nothing about the checkpoint. */
+  @Test
+  void aReadThatFailsIsNoDamagedCheckpoint() throws IOException {
+    CheckpointStore store = store("run-1");
+    for (long step : new long[] {10, 20}) write(store, step);
+    boolean failed = true;
+    for (int request = 1; failed; request++) {
+      StoreFiles.failAt(request, false);
+      boolean isRead = isDone(() -> assertEquals(20, store.newest().orElseThrow().step()));
+      failed = StoreFiles.recover();
+      assertEquals(!failed, isRead, "request " + request);
+    }
+    assertEquals(20, store.newest().orElseThrow().step());
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aFileIsWholeOrNotThere(boolean ends) throws IOException {
