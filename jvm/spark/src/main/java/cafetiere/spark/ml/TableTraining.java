@@ -152,7 +152,7 @@ final class TableTraining {
     Dataset<Row> train = held == null ? data.toDF() : data.toDF().filter(functions.not(held));
     SparkContext sc = data.sparkSession().sparkContext();
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration());
+    GivenNet given = GivenNet.of(params.getNet(), data.sparkSession());
     try {
       CaffeEstimator estimator = estimator(params);
       if (!given.weights().isEmpty()) {
@@ -196,7 +196,7 @@ final class TableTraining {
           + " groupCol learn one: take one of them, or leave groupCol empty"));
     }
     ObjectNode options = (ObjectNode) Json.parse(columns.options(data.toDF()));
-    try (GivenNet given = GivenNet.of(params.getNet(), data.sparkSession().sparkContext().hadoopConfiguration())) {
+    try (GivenNet given = GivenNet.of(params.getNet(), data.sparkSession())) {
       if (!given.weights().isEmpty()) {
         throw new PreflightException(List.of("net is an ONNX file, whose weights nets of groupCol do"
             + " not take: give prototxt"));

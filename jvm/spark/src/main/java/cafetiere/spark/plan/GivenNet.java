@@ -2,12 +2,15 @@
 package cafetiere.spark.plan;
 
 import cafetiere.core.Engine;
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.ModelPart;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.apache.hadoop.conf.Configuration;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
 
 /**
  * The layers that the param net names: prototxt, or an ONNX file, whose weights are where a training starts.
@@ -19,9 +22,14 @@ public record GivenNet(String net, Path file) implements AutoCloseable {
   private static final String ONNX = ".onnx";
 
   /** What {@code param} says, a prototxt or the Hadoop path of an ONNX file. */
-  public static GivenNet of(String param, Configuration conf) {
+  public static GivenNet of(String param, SparkSession spark) {
     if (!param.trim().endsWith(ONNX)) return new GivenNet(param, null);
-    Engine.NetWithWeights read = Engine.ofOnnx(HadoopFiles.read(param.trim(), conf));
+    Engine.NetWithWeights read =
+        Engine.ofOnnx(HadoopFiles.read(param.trim(), spark.sparkContext().hadoopConfiguration()));
+    if (read.weights().length > ModelPart.largest(spark)) { // they would be a file, which no executor reaches
+      throw new PreflightException(List.of("net is " + param.trim() + ", whose weights have "
+          + read.weights().length + " bytes, more than " + ModelPart.LARGEST + ": raise it"));
+    }
     try {
       Path file = Files.createTempFile("cafetiere-net", ".caffemodel");
       Files.write(file, read.weights());
