@@ -137,13 +137,23 @@ public final class Attempts {
     }
     if (isEnded(stage, failure)) throw Unchecked.rethrow(failure);
     String message = message(stage, failure);
-    long step = run.newest(checkpoints).map(Checkpoint::step).orElse(0L);
+    long step = reached(failure);
     if (!policy.retryAfter(step, message)) {
       throw new IllegalStateException("the training fails again and again after step " + step
           + ", and what it had is kept in " + checkpoints.location() + ": " + message,
           cause(stage, failure));
     }
     run.warn("The training was interrupted and goes on from step " + step + ": " + message);
+  }
+
+  /** The step of the newest checkpoint; an error in its place tells of what came before it, too. */
+  private long reached(Exception failure) throws IOException {
+    try {
+      return run.newest(checkpoints).map(Checkpoint::step).orElse(0L);
+    } catch (IOException e) {
+      if (failure != null) e.addSuppressed(failure);
+      throw e;
+    }
   }
 
   /**
