@@ -2,6 +2,7 @@
 """Blob: an array of the engine and its gradient as numpy sees them, without copies."""
 
 import ctypes
+import numbers
 
 import numpy as np
 
@@ -27,6 +28,14 @@ def view(address, shape, owner):
     if count == 0:
         return np.zeros(shape, np.float32)
     return np.frombuffer(memory, dtype=np.float32).reshape(shape)
+
+
+def whole_sizes(dims):
+    """Sizes as ints; raises TypeError for one that is no whole number."""
+    for dim in dims:
+        if not isinstance(dim, numbers.Real) or dim != int(dim):
+            raise TypeError(f"a blob's sizes are whole numbers, and {dim!r} is none")
+    return [int(dim) for dim in dims]
 
 
 class Blob:
@@ -74,6 +83,11 @@ class Blob:
         return self._array("data")
 
     @property
+    def was_seen(self):
+        """Whether a program has asked for `data`, and may have written to it."""
+        return "data" in self._arrays
+
+    @property
     def diff(self):
         """The gradient."""
         return self._array("diff")
@@ -95,7 +109,7 @@ class Blob:
         """
         if self._function != "cft_net_blob":
             raise ValueError("a parameter cannot change its shape")
-        sizes = (ctypes.c_int64 * len(dims))(*(int(d) for d in dims))
+        sizes = (ctypes.c_int64 * len(dims))(*whole_sizes(dims))
         call("cft_net_reshape_blob", self._net, self._number, sizes, len(dims))
 
     def _legacy(self, axis):
@@ -166,7 +180,7 @@ class LayerBlob(Blob):
 
     def reshape(self, *dims):
         """Sets the shape; a layer does so for its tops in setup or reshape."""
-        self._shape = tuple(int(d) for d in dims)
+        self._shape = tuple(whole_sizes(dims))
 
 
 class BlobVec(list):
@@ -174,4 +188,4 @@ class BlobVec(list):
 
     def add_blob(self, *dims):
         """Appends a parameter of that shape; for setup() of a Python layer."""
-        self.append(LayerBlob([int(d) for d in dims]))
+        self.append(LayerBlob(whole_sizes(dims)))

@@ -43,7 +43,14 @@ class Classifier(Net):
         super().__init__(model_file, TEST, weights=pretrained_file)
         self.transformer = image_transformer(self, mean, input_scale, raw_scale, channel_swap)
         self.crop_dims = np.array(self.blobs[self.inputs[0]].shape[2:])
-        self.image_dims = np.array(image_dims) if image_dims else self.crop_dims
+        self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
+        if (self.image_dims < self.crop_dims).any():
+            raise ValueError(
+                "image_dims are {} x {}, and the net's input is {} x {}, which is cropped from"
+                " images of that size: make them at least as large".format(
+                    *self.image_dims, *self.crop_dims
+                )
+            )
 
     def predict(self, inputs, oversample=True):
         """The class scores of images, (images, classes).

@@ -41,7 +41,14 @@ class Detector(Net):
         for filename, windows in images_windows:
             image = io.load_image(filename).astype(np.float32)
             for window in windows:
-                crops.append(self.crop(image, np.asarray(window)))
+                crop = self.crop(image, np.asarray(window))
+                if crop.size == 0 or self._is_empty(window):
+                    raise ValueError(
+                        f"{filename}: the window {tuple(map(float, window))} has no pixels of the"
+                        f" image of {image.shape[0]} x {image.shape[1]}: windows are (ymin, xmin,"
+                        " ymax, xmax)"
+                    )
+                crops.append(crop)
                 found.append({"window": window, "filename": filename})
         if not crops:
             return []
@@ -51,6 +58,11 @@ class Detector(Net):
         for detection, prediction in zip(found, scores):
             detection["prediction"] = prediction
         return found
+
+    @staticmethod
+    def _is_empty(window):
+        top, left, bottom, right = (int(round(float(v))) for v in window)
+        return bottom <= top or right <= left
 
     def detect_selective_search(self, image_fnames):
         """Scores the windows that selective search proposes.

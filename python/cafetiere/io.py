@@ -89,11 +89,15 @@ def oversample(images, crop_dims):
     """Ten crops of each image: four corners and the centre, then the same mirrored.
 
     images: arrays (height, width, channels) of one shape; crop_dims: (height, width). Returns
-    (10 * images, height, width, channels).
+    (10 * images, height, width, channels). Raises ValueError where the images are smaller.
     """
     shape = np.array(images[0].shape[:2])
     crop = np.array(crop_dims, int)
     last = shape - crop
+    if (last < 0).any():
+        raise ValueError(
+            f"crops of {crop[0]} x {crop[1]} do not fit images of {shape[0]} x {shape[1]}"
+        )
     centre = np.floor(shape / 2.0 - crop / 2.0).astype(int)
     corners = [(0, 0), (0, last[1]), (last[0], 0), (last[0], last[1]), tuple(centre)]
     crops = []

@@ -188,7 +188,21 @@ class Net:
 
     def _forward(self, first, last):
         """Runs layers first..last by index; returns their loss."""
+        self._require_data(first, last)
         return self._run(self._forward_range, 1, first, last, "forward")
+
+    def _require_data(self, first, last):
+        """Raises RuntimeError, as Caffe does, for a MemoryData layer that nobody can have fed."""
+        for i in range(first, last + 1):
+            name = self._layer_names[i]
+            if getattr(self.layers[i], "type", "") != "MemoryData":
+                continue
+            is_fed = i == 0 and getattr(self._handle, "inputs", None) is not None
+            if not is_fed and not any(self.blobs[top].was_seen for top in self.top_names[name]):
+                raise RuntimeError(
+                    f"layer '{name}' of type MemoryData has no data: call set_input_arrays(data,"
+                    " labels), or write to the data of its blobs"
+                )
 
     def _forward_range(self, first, last):
         loss = ctypes.c_float()
@@ -255,9 +269,19 @@ class Net:
                 }
             yield batch
 
+    @staticmethod
+    def _count(arrays):
+        """The number of rows of the first array; at least one."""
+        if not arrays:
+            raise ValueError("there are no arrays: name each input, such as data=images")
+        name, array = next(iter(arrays.items()))
+        if len(array) == 0:
+            raise ValueError(f"{name} has no rows: at least one is needed")
+        return len(array)
+
     def forward_all(self, blobs=None, **kwargs):
         """Runs any number of rows through the net in batches; returns copies, by name."""
-        count = len(next(iter(kwargs.values())))
+        count = self._count(kwargs)
         gathered = {}
         for batch in self._batch(kwargs):
             for name, array in self.forward(blobs=blobs, **batch).items():
@@ -269,7 +293,7 @@ class Net:
 
         Returns copies of blobs and of diffs, by name.
         """
-        count = len(next(iter(kwargs.values())))
+        count = self._count(kwargs)
         inputs = {name: rows for name, rows in kwargs.items() if name in self.inputs}
         tops = {name: rows for name, rows in kwargs.items() if name in self.outputs}
         all_blobs, all_diffs = {}, {}

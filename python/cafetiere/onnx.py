@@ -30,10 +30,15 @@ def export_onnx(net, weights, path, shapes=None):
     """Writes a net in its deploy form, with its weights, as the ONNX model `path`.
 
     `net`: a prototxt's text or a NetSpec; `weights`: a caffemodel's path or bytes; `shapes`: of
-    tops whose data is not at hand, such as {"data": [1, 3, 227, 227]}. Raises cafetiere.Error where
-    ONNX cannot say what a layer does.
+    tops whose data is not at hand, such as {"data": [1, 3, 227, 227]}. Raises ValueError where
+    the net is a path, and cafetiere.Error where ONNX cannot say what a layer does.
     """
     text = str(net.to_proto()) if hasattr(net, "to_proto") else net
+    if isinstance(text, os.PathLike) or "{" not in text:
+        raise ValueError(
+            f"the net {os.fspath(text)!r} is no prototxt's text: if it is a path, give"
+            " pathlib.Path(path).read_text()"
+        )
     if isinstance(weights, (str, os.PathLike)):
         weights = pathlib.Path(weights).read_bytes()
     options = json.dumps({"net": text, "shapes": shapes or {}}).encode()

@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import operator
 
 from cafetiere._host import Host
 from cafetiere._library import Handle, call, call_for_json
@@ -100,7 +101,13 @@ class Solver:
 
     def step(self, iterations):
         """Does so many iterations: tests, passes, updates and snapshots where they are due."""
-        self._host.call("cft_solver_step", self._handle, iterations)
+        try:
+            count = operator.index(iterations)
+        except TypeError:
+            raise TypeError(f"step() takes a whole number, and {iterations!r} is none") from None
+        if count < 0:
+            raise ValueError(f"step() takes a number of iterations, and {count} is negative")
+        self._host.call("cft_solver_step", self._handle, count)
 
     def solve(self, resume_file=None):
         """Trains to max_iter, from the .solverstate `resume_file` if one is given."""

@@ -192,6 +192,8 @@ def test_from_python_as_from_the_program(work):
     assert weights == pathlib.Path("read.caffemodel").read_bytes()
     caffe.export_onnx(pathlib.Path("net.prototxt").read_text(), "net.caffemodel", "again.onnx")
     assert pathlib.Path("again.onnx").read_bytes() == pathlib.Path("net.onnx").read_bytes()
+    with pytest.raises(ValueError, match="'net.prototxt' is no prototxt's text: if it is a path"):
+        caffe.export_onnx("net.prototxt", "net.caffemodel", "out.onnx")
     with pytest.raises(caffe.Error, match="Im2col has no ONNX form"):
         patches = layer("Im2col", "convolution_param { kernel_size: 2 }", "y", "f", "patches")
         caffe.export_onnx(image(CONV, patches), "net.caffemodel", "out.onnx")

@@ -109,6 +109,13 @@ def test_oversample():
     np.testing.assert_array_equal(crops[10], crops[0] + 100)
 
 
+def test_crops_larger_than_their_images(net_files):
+    with pytest.raises(ValueError, match="crops of 4 x 4 do not fit images of 3 x 5"):
+        caffe.io.oversample([np.zeros((3, 5, 1))], (4, 4))
+    with pytest.raises(ValueError, match="image_dims are 4 x 8, and the net's input is 6 x 8"):
+        caffe.Classifier(*net_files, image_dims=(4, 8))
+
+
 def test_transformer(random):
     transformer = caffe.io.Transformer({"data": (1, 3, 6, 8)})
     transformer.set_transpose("data", (2, 0, 1))
@@ -166,6 +173,11 @@ def test_detector(net_files, tmp_path, random):
     np.testing.assert_allclose(corner[0], np.tile(mean, (8, 1)), rtol=1e-5)
     np.testing.assert_allclose(corner[1:, 1:], image[:5, :7], rtol=1e-5)
     assert detector.detect_windows([]) == []
+    for detects in (detector, context):
+        with pytest.raises(
+            ValueError, match=r"the window \(3\.0, 3\.0, 3\.0, 3\.0\) has no pixels"
+        ):
+            detects.detect_windows([(path, [(3, 3, 3, 3)])])
 
 
 def test_classify_from_the_command_line(net_files, tmp_path, random):

@@ -271,6 +271,8 @@ def test_memory_data(make):
       layer { name: "twice" type: "Scale" bottom: "data" top: "out"
               scale_param { filler { type: "constant" value: 2 } } }
     """)
+    with pytest.raises(RuntimeError, match="layer 'data' of type MemoryData has no data: call"):
+        net.forward()
     data = np.arange(24, dtype=np.float32).reshape(4, 1, 2, 3)
     net.set_input_arrays(data, np.arange(4, dtype=np.float32))
     for first in (0, 2, 0):
@@ -281,6 +283,26 @@ def test_memory_data(make):
         net.set_input_arrays(data.astype(float), np.arange(4, dtype=np.float32))
     with pytest.raises(caffe.Error, match="not a multiple of its batch_size 2"):
         net.set_input_arrays(data[:3], np.arange(3, dtype=np.float32))
+
+
+def test_memory_data_may_be_written_into_its_blobs(make):
+    net = make("""
+      layer { name: "data" type: "MemoryData" top: "data" top: "label"
+              memory_data_param { batch_size: 1 channels: 1 height: 1 width: 2 } }
+    """)
+    net.blobs["data"].data[...] = 3
+    assert (net.forward(blobs=["data"])["data"] == 3).all()
+
+
+def test_sizes_and_rows_that_are_none(deploy):
+    with pytest.raises(TypeError, match=r"whole numbers, and 1\.9 is none"):
+        deploy.blobs["data"].reshape(1.9, 3, 6, 6)
+    deploy.blobs["data"].reshape(2.0, np.int64(3), 6, 6)
+    assert deploy.blobs["data"].shape == (2, 3, 6, 6)
+    with pytest.raises(ValueError, match="data has no rows"):
+        deploy.forward_all(data=images(0))
+    with pytest.raises(ValueError, match="there are no arrays"):
+        deploy.forward_all()
 
 
 def test_hooks_run_around_each_layer(deploy):

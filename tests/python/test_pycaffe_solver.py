@@ -340,3 +340,13 @@ def test_refusals(write, tmp_path):
         caffe.SGDSolver(str(tmp_path / "none"))
     with pytest.raises(caffe.Error, match="learning rate policy"):
         caffe.SGDSolver(write(policy="never"))
+
+
+def test_a_step_is_a_whole_number(write):
+    solver = caffe.SGDSolver(write())
+    with pytest.raises(TypeError, match=r"a whole number, and 1\.5 is none"):
+        solver.step(1.5)
+    with pytest.raises(ValueError, match="-3 is negative"):
+        solver.step(-3)
+    solver.step(np.int64(1))
+    assert solver.iter == 1
