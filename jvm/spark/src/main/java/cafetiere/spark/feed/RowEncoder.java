@@ -160,7 +160,6 @@ public final class RowEncoder implements AutoCloseable {
     String row = id == null ? "row " + rows + " of this partition" : "the row with id " + id;
     return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
         "column '" + schema.table().fieldNames()[column] + "' of " + row + " "
-            + cause.getMessage(),
-        cause);
+            + cause.getMessage());
   }
 }

@@ -89,6 +89,11 @@ final class Flags {
         given.put(name, value);
       } else {
         if (i + 1 == args.length) throw new UsageException("-" + name + " needs a value after it");
+        String next = args[i + 1];
+        if (next.startsWith("-") && KNOWN.containsKey(next.replaceFirst("^--?", ""))) {
+          throw new UsageException(
+              "-" + name + " needs a value after it, and the flag " + next + " follows");
+        }
         given.put(name, args[++i]);
       }
     }

@@ -51,6 +51,8 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static final List<String> TABLES =
       List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource", LMDB, SEQUENCES);
   private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
+  private static final Pattern NOT_ENCODED =
+      Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1|false|f|0)\\b");
   private static final Pattern BLOCK = Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{");
   private static final Pattern MEMORY =
       Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
@@ -105,18 +107,18 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     String sourceClass = layer.path("source_class").asText("");
     boolean isTable = sourceClass.equals(TABLES.get(0));
     String sizes = isTable && declared.find() ? declared.group() : "";
-    boolean isTold = isTable || sourceClass.isEmpty() || fields.contains("image_encoded");
-    if (!isTold && table.holdsFiles()) {
+    boolean isEncoded = ENCODED.matcher(fields).find();
+    if (!isEncoded && !sourceClass.isEmpty() && table.holdsFiles()) {
       return table.ofImages(true, sizes).asFiles();
     }
-    return table.ofImages(ENCODED.matcher(fields).find(), sizes);
+    return table.ofImages(isEncoded, sizes);
   }
 
   private static List<String> columns(NetDescription net, String role) {
     return net.tops().stream().filter(top -> top.role().equals(role)).map(Top::ownColumn).toList();
   }
 
-  /** CaffeOnSpark's LMDB and SequenceFiles say of each image whether it is a file. */
+  /** The rows of CaffeOnSpark's sources say of each image whether it is a file, whatever the net says. */
   private boolean holdsFiles() {
     if (!Arrays.asList(rows.columns()).contains("encoded")) return false;
     List<Row> first = rows.select("encoded").takeAsList(1);
@@ -129,7 +131,9 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
 
   /** The net's prototxt, with image_encoded where the rows ask for it. */
   String net(String text) {
-    return areFiles ? BLOCK.matcher(text).replaceAll("$0 image_encoded: true ") : text;
+    if (!areFiles) return text;
+    return BLOCK.matcher(NOT_ENCODED.matcher(text).replaceAll(""))
+        .replaceAll("$0 image_encoded: true ");
   }
 
   /** Opens the table of what layers of files hold; {@code flag} may name another one. */
@@ -232,15 +236,15 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     boolean isSized = height.isPresent() && width.isPresent() && channels.isPresent();
     Column data = NamedColumn.of(dataColumn).cast(DataTypes.BinaryType);
     if (columns.contains("encoded")) {
-      Column isOther = rows.col("encoded").equalTo(!isEncoded);
+      Column isOther = rows.col("encoded").equalTo(!isEncoded).and(data.isNotNull());
       data = functions.when(isOther, isEncoded && isSized
           ? pixelFile().apply(data, channels.get(), height.get(), width.get()) : refusal(isEncoded))
           .otherwise(data);
     }
     if (!isEncoded && isSized) {
-      data = functions.struct(functions.lit("").as("origin"), height.get().as("height"),
-          width.get().as("width"), channels.get().as("nChannels"), functions.lit(0).as("mode"),
-          data.as("data"));
+      data = functions.when(data.isNotNull(), functions.struct(functions.lit("").as("origin"),
+          height.get().as("height"), width.get().as("width"), channels.get().as("nChannels"),
+          functions.lit(0).as("mode"), data.as("data")));
     }
     return new NetTable(
         rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn, areFiles);

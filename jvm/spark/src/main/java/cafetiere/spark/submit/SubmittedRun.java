@@ -26,6 +26,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -46,7 +48,7 @@ public final class SubmittedRun {
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
   private static final String H5 = ".h5";
   private static final String ID = "SampleID";
-  private static final String INPUT = "cafetiere input ";
+  private static final String OWN = " of the table";
   private static final String WEIGHTS = "weights: ";
   /** The engine whose tasks all run at once. */
   private static final String TOGETHER = "barrier";
@@ -284,8 +286,8 @@ public final class SubmittedRun {
   }
 
   /**
-   * SampleID and the blobs for each row of the test table. The table's own columns get other names,
-   * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
+   * SampleID and the blobs for each row of the test table. Columns whose names blobs have, too, get
+   * others; where there are labels they are fed, for accuracy and loss.
    * {@code batch}: rows computed together, 0 for those of -batchSize or the net.
    */
   private Dataset<Row> outputs(List<String> blobs, Phase phase, int batch) {
@@ -296,12 +298,17 @@ public final class SubmittedRun {
         ? functions.monotonically_increasing_id() : NamedColumn.of(table.idColumn());
     List<Column> inputs = new ArrayList<>(List.of(id.cast("string").as(ID)));
     Map<String, String> bound = new LinkedHashMap<>();
+    Set<String> taken = new TreeSet<>(String.CASE_INSENSITIVE_ORDER); // as Spark's names are
+    taken.addAll(blobs);
+    taken.add(ID);
     List<Top> tops = description.tops();
     for (int i = 0; i < tops.size(); i++) {
       String column = table.column(tops.get(i));
       if (!tops.get(i).isFeatures() && !there.contains(column)) continue;
-      bound.put(tops.get(i).name(), INPUT + i);
-      inputs.add(NamedColumn.of(column).as(INPUT + i));
+      String input = column;
+      while (taken.contains(input)) input += OWN;
+      if (!bound.containsValue(input)) inputs.add(NamedColumn.of(column).as(input));
+      bound.put(tops.get(i).name(), input);
     }
     CaffeModel model = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
         .setNet(table.net(description.netText())).setPredictionCol("")

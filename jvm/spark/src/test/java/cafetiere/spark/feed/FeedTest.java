@@ -3,6 +3,7 @@ package cafetiere.spark.feed;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -103,6 +104,7 @@ class FeedTest {
     assertEquals(CafetiereException.Code.INVALID_ARGUMENT, error.code());
     assertTrue(error.getMessage().contains("column 'x' of the row with id 41 is null"),
         error.getMessage());
+    assertNull(error.getCause(), "the whole sentence stands last in Java's trace");
   }
 
   @Test

@@ -108,6 +108,11 @@ class FlagsTest {
   }
 
   @Test
+  void aFlagIsNoValueOfAnother() {
+    assertMessage("-model needs a value after it, and the flag -train follows", "-model", "-train");
+  }
+
+  @Test
   void devicesAndShardsSayTheSame() {
     assertMessage("both -shards and -devices are given: -devices N stands for N shards a worker, give"
         + " one of them only", "-train", "-model", "m", "-shards", "4", "-devices", "2");

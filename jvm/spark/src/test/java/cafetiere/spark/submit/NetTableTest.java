@@ -76,6 +76,32 @@ class NetTableTest {
         + " image_encoded: false"), message);
   }
 
+  /** As in CaffeOnSpark, where the net's word is for tables without the column. */
+  @Test
+  void theColumnDecidesWhetherImagesAreFiles() throws IOException {
+    BufferedImage image = new BufferedImage(2, 1, BufferedImage.TYPE_3BYTE_BGR);
+    image.getRaster().setDataElements(0, 0, 2, 1, BYTES.getBytes(StandardCharsets.UTF_8));
+    ByteArrayOutputStream png = new ByteArrayOutputStream();
+    ImageIO.write(image, "png", png);
+    String path = dir.resolve("column").toUri().toString();
+    spark.range(1).select(functions.lit(png.toByteArray()).as("data"),
+        functions.lit(true).as("encoded")).write().parquet(path);
+    for (String word : List.of("", "image_encoded: false ")) {
+      String net = net("source_class: 'com.yahoo.ml.caffe.ImageDataFrame'")
+          .replace("batch_size: 1", word + "batch_size: 1");
+      NetTable opened = open(path, net, "testData", new String[] {"-testData", path});
+      assertEquals(List.of(99f, 102f, 98f, 101f, 97f, 100f), same(opened.net(net), opened));
+    }
+  }
+
+  @Test
+  void aNullImageStaysNull() {
+    String path = dir.resolve("nulls").toUri().toString();
+    table("cast(null as binary) data", "3 channels", "1 height", "2 width").write().parquet(path);
+    Row row = open(path, net(""), "testData", new String[] {"-testData", path}).rows().first();
+    assertTrue(row.isNullAt(row.fieldIndex("data")));
+  }
+
   /** A table of both, told apart by each row's own word. */
   @Test
   void rawImagesMayLieAmongFiles() throws IOException {
