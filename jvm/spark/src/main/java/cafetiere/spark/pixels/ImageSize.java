@@ -16,7 +16,11 @@ record ImageSize(int channels, int height, int width) implements Serializable {
       boolean fits = planes * side * side == values && (channels == 0 || channels == planes);
       if (isOpen && fits) return new ImageSize(planes, side, side);
     }
+    if (isOpen && channels == 0) {
+      throw new IllegalArgumentException("an image has " + values + " values, which make no square of"
+          + " one channel or of three: give the options channels, height and width");
+    }
     throw new IllegalArgumentException("an image has " + values + " values, and the options say "
-        + channels + " x " + height + " x " + width + ": give its channels, height and width");
+        + channels + " x " + height + " x " + width + ": give its channels, height and width by these options");
   }
 }

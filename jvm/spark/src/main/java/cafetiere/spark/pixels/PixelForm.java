@@ -80,8 +80,9 @@ enum PixelForm {
       if (value < 0 || value > LARGEST || value != Math.rint(value)) throw bad(values[i], i, line);
       pixels[i] = (byte) (int) value;
     }
-    return row(number(values[pixels.length], pixels.length, line), size.of(pixels.length), pixels,
-        null);
+    float label = number(values[pixels.length], pixels.length, line);
+    if (!Float.isFinite(label)) throw bad(values[pixels.length], pixels.length, line);
+    return row(label, size.of(pixels.length), pixels, null);
   }
 
   private static Row ofArray(float label, Object values, ImageSize size) {
@@ -111,6 +112,6 @@ enum PixelForm {
     String head = line.length() <= 40 ? line : line.substring(0, 40) + "..";
     return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT, "the line '" + head
         + "' has '" + text + "' as value " + (place + 1)
-        + ": pixels are whole numbers from 0 to 255, and the label is the last value");
+        + ": pixels are whole numbers from 0 to 255, and the label is the last value, a number");
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.pixels;
 
+import cafetiere.spark.files.SourceOptions;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
@@ -8,9 +9,11 @@ import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.TableScan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.JavaConverters;
 import scala.collection.immutable.Map;
 
 /** The images of some files, with the columns of CaffeOnSpark's ImageDataFrame. */
+@SuppressWarnings("deprecation") // JavaConverters: what Scala 2.13 has in its place, 2.12 lacks
 final class PixelTable extends BaseRelation implements TableScan {
   private final SQLContext context;
   private final String path;
@@ -24,11 +27,11 @@ final class PixelTable extends BaseRelation implements TableScan {
     this.size = size;
   }
 
-  static BaseRelation of(SQLContext context, Map<String, String> options) {
-    String path = option(options, "path", "");
-    if (path.isEmpty()) throw new IllegalArgumentException("give the files with load(PATH)");
-    PixelForm form = PixelForm.of(option(options, "form", "text"));
-    return new PixelTable(context, path, form, new ImageSize(number(options, "channels"),
+  static BaseRelation of(SQLContext context, Map<String, String> given) {
+    SourceOptions options = new SourceOptions("pixels", JavaConverters.mapAsJavaMap(given),
+        "form", "channels", "height", "width");
+    PixelForm form = PixelForm.of(options.get("form", "text"));
+    return new PixelTable(context, options.path(), form, new ImageSize(number(options, "channels"),
         number(options, "height"), number(options, "width")));
   }
 
@@ -51,14 +54,9 @@ final class PixelTable extends BaseRelation implements TableScan {
     return form.read(context.sparkContext(), path, size).rdd();
   }
 
-  private static int number(Map<String, String> options, String name) {
-    String text = option(options, name, "0");
+  private static int number(SourceOptions options, String name) {
+    String text = options.get(name, "0");
     if (text.matches("\\d{1,9}")) return Integer.parseInt(text);
     throw new IllegalArgumentException("option " + name + " is '" + text + "': give a number");
-  }
-
-  private static String option(Map<String, String> options, String name, String fallback) {
-    scala.Option<String> given = options.get(name);
-    return given.isDefined() ? given.get() : fallback;
   }
 }

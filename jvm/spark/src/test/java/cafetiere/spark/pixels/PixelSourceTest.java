@@ -90,8 +90,16 @@ class PixelSourceTest {
     Files.writeString(dir.resolve("odd.txt"), "1\t2\t3\t4\t5\t0\n");
     Exception size = assertThrows(Exception.class,
         () -> spark.read().format("pixels").load(uri("odd.txt")).collect());
-    assertTrue(size.toString().contains("an image has 5 values, and the options say 0 x 0 x 0"),
-        size.toString());
+    assertTrue(size.toString().contains("an image has 5 values, which make no square of one channel or"
+        + " of three: give the options channels, height and width"), size.toString());
+    Files.writeString(dir.resolve("nan.txt"), "1\t2\t3\t4\tNaN\n");
+    Exception label = assertThrows(Exception.class,
+        () -> spark.read().format("pixels").load(uri("nan.txt")).collect());
+    assertTrue(label.toString().contains("has 'NaN' as value 5"), label.toString());
+    Exception option = assertThrows(Exception.class,
+        () -> spark.read().format("pixels").option("heigth", 2).load(uri("odd.txt")));
+    assertTrue(option.toString().contains(
+        "pixels has no option \"heigth\"; did you mean \"height\"?"), option.toString());
     Exception form = assertThrows(Exception.class,
         () -> spark.read().format("pixels").option("form", "xml").load(uri("bad.txt")));
     assertTrue(form.toString().contains("text, cifar, cifar100, sequence"), form.toString());
