@@ -360,6 +360,14 @@ class EstimatorTest {
     assertTrue(message.contains("hiden"), message);
   }
 
+  @Test
+  void thePathOfAnOnnxModelIsRefusedWithTheWayToReadIt() {
+    String message = assertThrows(CafetiereException.class,
+        () -> estimator().setNet("models/digits.onnx").fit(points)).getMessage();
+    assertTrue(message.contains("\"models/digits.onnx\" seems to be a path; read the model with"
+        + " import_onnx (docs/onnx.md)"), message);
+  }
+
   private static CaffeEstimator estimator() {
     return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
         .setIdCol("id").setNumWorkers(2);
