@@ -362,7 +362,7 @@ class EstimatorTest {
 
   @Test
   void thePathOfAnOnnxModelIsRefusedWithTheWayToReadIt() {
-    String message = assertThrows(CafetiereException.class,
+    String message = assertThrows(PreflightException.class,
         () -> estimator().setNet("models/digits.onnx").fit(points)).getMessage();
     assertTrue(message.contains("\"models/digits.onnx\" seems to be a path; read the model with"
         + " import_onnx (docs/onnx.md)"), message);
