@@ -65,9 +65,25 @@ for wrong in (lambda: cfg.nothing, lambda: setattr(cfg, "netParam", 1)):
         raise SystemExit("no error")
     except AttributeError:
         pass
+def refused(kind, words, code):
+    try:
+        code()
+    except kind as e:
+        assert words in str(e), e
+    else:
+        raise SystemExit(f"no error for {words}")
+for name, value in (("devices", "two"), ("devices", None), ("resize", 1), ("modelPath", 3)):
+    words = f"{value!r}, a {type(value).__name__}, is no value for {name} of Config, which is now"
+    refused(TypeError, words, lambda: setattr(cfg, name, value))
+listed = Config(sc, {"features": ["ip1", "ip2"], "label": "label"})
+assert listed.features == ["ip1", "ip2", "label"], listed.features
+refused(TypeError, "and not a list", lambda: Config(sc, ["-train"]))
 cos = CaffeOnSpark(sc)
 train = DataSource(sc).getSource(cfg, True)
 held = DataSource(sc).getSource(cfg, False)
+refused(TypeError, "and not None", lambda: cos.train(None))
+refused(TypeError, "and not a Config", lambda: cos.features(cfg))
+refused(TypeError, "given a NoneType and a bool", lambda: DataSource(sc).getSource(None, True))
 cos.train(train)
 rounds = cos.trainWithValidation(train, held)
 assert rounds.columns == ["accuracy", "loss"] and rounds.count() == 2, rounds
@@ -78,6 +94,8 @@ result = cos.test(held)
 assert sorted(result) == ["accuracy", "loss"] and 0 <= result["accuracy"][0] <= 1, result
 one = spark.createDataFrame([("a<b", "7", 2, 3, bytearray([1, 2, 3, 4, 250, 0]))] * 3,
                             "id string, label string, height int, width int, data binary")
+refused(ValueError, "no column height and no width:",
+        lambda: DisplayUtils.show_df(one.drop("height", "width")))
 page = DisplayUtils.show_df(one, 2)._repr_html_()
 open("page.html", "w").write(page)
 print("done")

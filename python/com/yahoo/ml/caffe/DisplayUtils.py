@@ -23,6 +23,13 @@ def show_df(df, nrows=10):
 
     The columns are those of ImageDataFrame: id, label, height, width, data.
     """
+    needed = ("id", "label", "height", "width", "data")
+    missing = [name for name in needed if name not in df.columns]
+    if missing:
+        raise ValueError(
+            f"the table has no column {' and no '.join(missing)}: show_df needs"
+            f" {', '.join(needed)}, and the image's pixels in data"
+        )
     lines = ["<table><tr><th>Index</th><th>Label</th><th>Image</th></tr>"]
     for row in df.take(nrows):
         cells = [html.escape(str(row["id"])), html.escape(str(row["label"])), _image(row)]
