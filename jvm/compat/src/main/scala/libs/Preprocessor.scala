@@ -47,7 +47,7 @@ class DefaultPreprocessor(schema: StructType) extends Preprocessor {
         Checked.sized(name, shape) { (element, buffer) =>
           val values = element match {
             case array: Array[Float] => array
-            case row: scala.collection.Seq[_] => row.asInstanceOf[scala.collection.Seq[Float]].toArray
+            case row: scala.collection.Seq[_] => Checked.floats(name, row)
           }
           Checked.requireCount(name, values.length, buffer)
           System.arraycopy(values, 0, buffer, 0, values.length)
@@ -125,8 +125,19 @@ private object Checked {
     val count = shape.product
     (element, buffer) => {
       requireCount(name, count, buffer)
+      if (element == null)
+        throw new IllegalArgumentException(s"column $name is null: fill it, or drop the row")
       fill(element, buffer)
     }
+  }
+
+  /** The floats of an array, none of which may be null. */
+  def floats(name: String, row: scala.collection.Seq[_]): Array[Float] = {
+    val missing = row.indexWhere(_ == null)
+    if (missing >= 0)
+      throw new IllegalArgumentException(
+        s"column $name: element $missing of its array is null: fill it, or drop the row")
+    row.asInstanceOf[scala.collection.Seq[Float]].toArray
   }
 
   def requireCount(name: String, count: Int, buffer: Array[Float]): Unit =

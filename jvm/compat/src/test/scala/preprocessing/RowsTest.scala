@@ -50,6 +50,16 @@ class RowsTest {
       assertTrue(message(convert(data.first()(0), new Array[Float](7))).startsWith("x has"))
     }
 
+  @Test def nullsAreRefusedByColumnAndElement(): Unit = {
+    val schema = StructType(Seq(StructField("x", ArrayType(FloatType)), StructField("label", IntegerType)))
+    def told(column: String, size: Int, value: Any) =
+      message(new DefaultPreprocessor(schema).convert(column, Array(size))(value, new Array[Float](size)))
+    assertEquals("column x: element 1 of its array is null: fill it, or drop the row",
+      told("x", 3, Row(Seq(1f, null, 2f)).get(0)))
+    assertEquals("column x is null: fill it, or drop the row", told("x", 3, null))
+    assertEquals("column label is null: fill it, or drop the row", told("label", 1, null))
+  }
+
   @Test def aColumnOfAnotherTypeIsRefused(): Unit = {
     val schema = StructType(Seq(StructField("x", StringType)))
     val said = "column x has type string; cast it to float, binary or array<float>"
