@@ -28,6 +28,8 @@ object CaffeOnSpark {
   private[caffe] def run(sc: SparkContext, args: Array[String]): Unit = {
     val conf = new Config(sc, args)
     if (conf.protoFile.isEmpty) throw new IllegalArgumentException("-conf is missing")
+    if (!conf.isTraining && !conf.isTest && !conf.isFeature)
+      throw new IllegalArgumentException("nothing to do: give -train, -test or -features BLOB,...")
     val caffe = new CaffeOnSpark(sc)
     if (conf.isTraining) {
       if (isTested(conf)) caffe.trainWithValidation(source(conf, true), source(conf, false))

@@ -23,6 +23,13 @@ private[caffe] class CommandLine private (values: Map[String, String], val other
     case Some(text) => throw new IllegalArgumentException(s"-$flag $text: a whole number is needed")
   }
 
+  /** The same, of at least 1. */
+  def count(flag: String, otherwise: Int): Int = {
+    val size = number(flag, otherwise)
+    if (size < 1) throw new IllegalArgumentException(s"-$flag $size: it must be at least 1")
+    size
+  }
+
   /** As `Config.connection` has it: any word but ethernet means InfiniBand, no word TCP. */
   def connection: Int = values.get("connection") match {
     case Some(word) => if (word.equalsIgnoreCase("ethernet")) Config.Socket else Config.Rdma
@@ -42,8 +49,7 @@ private[caffe] class CommandLine private (values: Map[String, String], val other
       if (isDynamic) setting("spark.dynamicAllocation.minExecutors")
       else if (isYarn) setting("spark.executor.instances")
       else 1
-    val size = number("clusterSize", promised)
-    if (size < 1) throw new IllegalArgumentException(s"-clusterSize $size: it must be at least 1")
+    val size = count("clusterSize", promised)
     if (size != promised && (isDynamic || isYarn))
       log.info(s"-clusterSize $size is followed, where CaffeOnSpark took the $promised of Spark's settings")
     size
@@ -73,6 +79,8 @@ private[caffe] object CommandLine {
           rest = more
         case flag :: more if valued(name) =>
           if (more.isEmpty) throw new IllegalArgumentException(s"$flag needs a value after it")
+          if (isFlag(more.head)) throw new IllegalArgumentException(
+            s"$flag needs a value after it, and the flag ${more.head} follows")
           values(name) = more.head
           rest = more.tail
         case flag :: value :: more if !isFlag(value) =>

@@ -86,7 +86,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
 
   /** The configuration that a command line asks for: CaffeOnSpark's flags, and those of `Submit`.
     *
-    * @throws IllegalArgumentException if a flag lacks its value or a number is none
+    * @throws IllegalArgumentException if a flag lacks its value, or a number is none or too small
     */
   def this(sc: SparkContext, args: Array[String]) = {
     this(sc)
@@ -97,7 +97,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
     label = flags("label", "")
     modelPath = flags("model", "")
     outputPath = flags("output", "output")
-    devices = flags.number("devices", 1)
+    devices = flags.count("devices", 1)
     isRddPersistent = flags.has("persistent")
     snapshotModelFile = flags("weights", "")
     snapshotStateFile = flags("snapshot", "")
@@ -106,7 +106,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
     clusterSize = flags.clusterSize(sc)
     features = if (flags.has("features")) flags("features", "").split(",").map(_.trim) else null
     outputFormat = flags("outputFormat", "json")
-    lmdb_partitions = flags.number("lmdb_partitions", clusterSize)
+    lmdb_partitions = flags.count("lmdb_partitions", clusterSize)
     imageRoot = flags("imageRoot", null)
     labelFile = flags("labelFile", null)
     captionFile = flags("captionFile", "")
@@ -197,6 +197,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
 
   /** The command line of `cafetiere.spark.Submit` that asks for the same. */
   private[caffe] def flags(task: String*): Array[String] = {
+    if (devices < 0) throw new IllegalArgumentException(s"conf.devices is $devices: it must be at least 1")
     def text(flag: String, value: String) =
       if (value == null || value.isEmpty) Nil else Seq(s"-$flag", value)
     def counted(flag: String, value: Int) = if (value > 0) Seq(s"-$flag", value.toString) else Nil

@@ -89,6 +89,12 @@ class ConfigTest {
     assertTrue(conf.flags("-train").toSeq.containsSlice(Seq("-prefetchThreads", "3")))
     assertEquals("-devices two: a whole number is needed", message(parsed("-devices", "two")))
     assertEquals("-model needs a value after it", message(parsed("-model")))
+    assertEquals("-model needs a value after it, and the flag -train follows", message(parsed("-model", "-train")))
+    assertEquals(-1, parsed("-vocabSize", "-1").vocabSize, "a negative number is a value")
+    for (flag <- Seq("devices", "lmdb_partitions"); wrong <- Seq("-1", "0"))
+      assertEquals(s"-$flag $wrong: it must be at least 1", message(parsed(s"-$flag", wrong)))
+    conf.devices = -1
+    assertEquals("conf.devices is -1: it must be at least 1", message(conf.flags("-train")))
     assertEquals("-clusterSize 0: it must be at least 1", message(parsed("-clusterSize", "0")))
   }
 
