@@ -111,12 +111,18 @@ class DataFrameSource(conf: Config, layerId: Int, isTrain: Boolean)
         StructField(layer.getTop(i).getName, DataFrameSource.column(getTopDataType(i)))
       }
       val schema = StructType(StructField(SourceTable.Id, StringType) +: fields)
-      val rows = elements.map { case (id, values) => Row.fromSeq(id +: values.toSeq.map(DataFrameSource.fed)) }
+      val tops = (0 until getNumTops()).map(i => (layer.getTop(i).getName, getTopDataType(i)))
+      val rows = elements.map { case (id, values) =>
+        Row.fromSeq(id +: values.toSeq.zip(tops).map { case (value, (name, of)) =>
+          DataFrameSource.fed(value, of).getOrElse(throw DataFrameSource.unfit(name, of, id, value))
+        })
+      }
       spark.createDataFrame(rows, schema)
     }
 }
 
 private[caffe] object DataFrameSource {
+  private val Shown = 4
   private val images = Set(DataType.ENCODED_IMAGE, DataType.RAW_IMAGE, DataType.ENCODED_IMAGE_WITH_DIM)
 
   private def column(of: DataType): org.apache.spark.sql.types.DataType = of match {
@@ -130,14 +136,55 @@ private[caffe] object DataFrameSource {
     case _ => BinaryType
   }
 
-  /** A struct of an image by its fields' names, in the order of the column; other values as they are. */
-  private def fed(value: Any): Any = value match {
-    case image: Row => Row(bytes(image), image.getAs[Int]("height"), image.getAs[Int]("width"))
-    case other => other
+  /** A value as the column of this type has it: any number for a number, and a struct of an image by its fields'
+    * names; None where that cannot be.
+    */
+  private def fed(value: Any, of: DataType): Option[Any] = (of, value) match {
+    case (_, null) => Some(null)
+    case (DataType.STRING, _: String | _: Number) => Some(value.toString)
+    case (DataType.INT, number: Number) => whole(number)
+    case (DataType.FLOAT, number: Number) => Some(number.floatValue)
+    case (DataType.INT_ARRAY, _) => array(value, whole)
+    case (DataType.FLOAT_ARRAY, _) => array(value, number => Some(number.floatValue))
+    case (DataType.ENCODED_IMAGE_WITH_DIM, image: Row) =>
+      Some(Row(bytes(image), image.getAs[Int]("height"), image.getAs[Int]("width")))
+    case (DataType.ENCODED_IMAGE | DataType.RAW_IMAGE, _: Array[Byte]) => Some(value)
+    case _ => None
+  }
+
+  private def whole(number: Number): Option[Any] =
+    if (number.doubleValue == number.intValue) Some(number.intValue) else None
+
+  private def array(value: Any, of: Number => Option[Any]): Option[Seq[Any]] = {
+    val elements = value match {
+      case array: Array[_] => array.toSeq
+      case seq: scala.collection.Seq[_] => seq.toSeq
+      case _ => Seq(value)
+    }
+    val found = elements.map {
+      case null => Some(null)
+      case number: Number => of(number)
+      case _ => None
+    }
+    if (found.forall(_.isDefined) && !value.isInstanceOf[String]) Some(found.map(_.get)) else None
+  }
+
+  private def unfit(name: String, of: DataType, id: String, value: Any): IllegalArgumentException = {
+    val held = value match {
+      case _: Array[Byte] => "bytes"
+      case array: Array[_] => s"an array, ${array.take(Shown).mkString(", ")}"
+      case seq: scala.collection.Seq[_] => s"an array, ${seq.take(Shown).mkString(", ")}"
+      case _: Row => "a struct"
+      case text => s"'${text.toString.take(10 * Shown)}', a ${text.getClass.getSimpleName}"
+    }
+    val row = if (id == null || id.isEmpty) "" else s" of the row with id $id"
+    new IllegalArgumentException(s"column '$name'$row holds $held, which is not of the type $of of its top: cast the" +
+      s" column to ${column(of).simpleString}, or change the top's type")
   }
 
   /** CaffeOnSpark's own tables have an array of bytes. */
   private def bytes(image: Row): Array[Byte] = image.getAs[Any]("image") match {
+    case null => null
     case array: Array[Byte] => array
     case seq: scala.collection.Seq[_] => seq.map(_.asInstanceOf[Byte]).toArray
   }

@@ -7,7 +7,6 @@ import scala.util.{Failure, Success, Try}
 
 import caffe.Caffe.MemoryDataParameter
 import com.yahoo.ml.jcaffe.{FloatBlob, Mat, MatVector}
-import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.slf4j.{Logger, LoggerFactory}
 
@@ -74,7 +73,7 @@ abstract class ImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
           val old = data._1.put(row, mat)
           if (old != null) old.deallocate()
           sampleIds(row) = sample._1
-          labels.set(row, sample._2.toFloat)
+          labels.set(row, ImageDataSource.label(sample._1, sample._2))
           row += 1
       }
     }
@@ -111,18 +110,49 @@ abstract class ImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
     if (rdd == null) throw new IllegalStateException(s"${getClass.getName}.makeRDD gives no data")
     val layer = memdatalayer_param
     val (ofLayer, heightOfLayer, widthOfLayer) = (layer.getChannels, layer.getHeight, layer.getWidth)
+    val isResized = conf.resize
     val rows = rdd.map { case (id, label, channels, height, width, encoded, data) =>
       def known(size: Int, otherwise: Int) = if (size > 0 || encoded) size else otherwise
-      (id, label, known(channels, ofLayer), known(height, heightOfLayer), known(width, widthOfLayer),
-        encoded, data)
+      val (planes, lines, columns) =
+        (known(channels, ofLayer), known(height, heightOfLayer), known(width, widthOfLayer))
+      val number = if (label == null) None else Some(ImageDataSource.label(id, label))
+      val isOther = lines != heightOfLayer || columns != widthOfLayer
+      if (isResized && !encoded && isOther && data != null) {
+        val resized = ImageDataSource.resized(id, planes, lines, columns, data, heightOfLayer, widthOfLayer)
+        (id, number, planes, heightOfLayer, widthOfLayer, encoded, resized)
+      } else (id, number, planes, lines, columns, encoded, data)
     }
-    val names = Seq("id", "label", "channels", "height", "width", "encoded", "data")
-    val table = spark.createDataFrame(rows).toDF(names: _*)
-    table.withColumn("label", col("label").cast("float"))
+    spark.createDataFrame(rows).toDF("id", "label", "channels", "height", "width", "encoded", "data")
   }
 }
 
 private[caffe] object ImageDataSource {
+
+  /** The label of an image as a number. */
+  def label(id: String, text: String): Float = {
+    def of = if (id == null || id.isEmpty) "" else s" of the row with id $id"
+    if (text == null) throw new IllegalArgumentException(s"column 'label'$of is null: fill it, or drop the row")
+    try text.toFloat
+    catch {
+      case _: NumberFormatException => throw new IllegalArgumentException(
+        s"column 'label'$of is '$text', and labels are numbers: correct it, or drop the row")
+    }
+  }
+
+  /** The pixels of a raw image in another size. */
+  private def resized(
+      id: String, channels: Int, height: Int, width: Int, data: Array[Byte], toHeight: Int,
+      toWidth: Int): Array[Byte] = {
+    if (channels.toLong * height * width != data.length) throw new IllegalArgumentException(
+      s"column 'data' of the row with id $id has ${data.length} bytes, and its image is $channels x $height x" +
+        s" $width: correct one of them, or drop the row")
+    val mat = new Mat(channels, height, width, data)
+    try {
+      mat.resize(toHeight, toWidth)
+      mat.data()
+    } finally mat.deallocate()
+  }
+
   /** `file:some/folder` is one of the folder that the program runs in. */
   def located(path: String): String = {
     val isRelative = path.startsWith("file:") && !path.startsWith("file:/")

@@ -5,7 +5,7 @@ import cafetiere.spark.sequence.SequenceImages
 import org.apache.spark.SparkContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.types.{BinaryType, BooleanType, IntegerType, StringType}
-import org.apache.spark.sql.{Column, DataFrame, Row, SparkSession, functions}
+import org.apache.spark.sql.{Column, DataFrame, SparkSession, functions}
 
 /** A Caffe database of `Datum` records, on any of Hadoop's file systems; tasks read parts of it where it lies. */
 class LMDB(conf: Config, layerId: Int, isTrain: Boolean) extends ImageDataSource(conf, layerId, isTrain) {
@@ -47,7 +47,7 @@ class ImageDataFrame(conf: Config, layerId: Int, isTrain: Boolean)
 private[caffe] object ImageTable {
   def session: SparkSession = SparkSession.builder().getOrCreate()
 
-  /** A table's images; `isEncoded`: whether they are files where no column says so. */
+  /** A table's images, whose label or data may be null; `isEncoded`: whether they are files where no column says so. */
   def elements(
       table: DataFrame,
       isEncoded: Boolean): RDD[(String, String, Int, Int, Int, Boolean, Array[Byte])] = {
@@ -55,12 +55,13 @@ private[caffe] object ImageTable {
       if (table.columns.contains(name)) functions.coalesce(table.col(name), functions.lit(otherwise))
       else functions.lit(otherwise)
     val images = table.select(
-      column("id", "").cast(StringType), column("label", "").cast(StringType),
+      column("id", "").cast(StringType), table.col("label").cast(StringType),
       column("channels", 0).cast(IntegerType), column("height", 0).cast(IntegerType),
       column("width", 0).cast(IntegerType), column("encoded", isEncoded).cast(BooleanType),
       table.col("data").cast(BinaryType))
-    images.rdd.map { case Row(id: String, label: String, channels: Int, height: Int, width: Int,
-      encoded: Boolean, data: Array[Byte]) => (id, label, channels, height, width, encoded, data)
+    images.rdd.map { row =>
+      (row.getString(0), row.getString(1), row.getInt(2), row.getInt(3), row.getInt(4), row.getBoolean(5),
+        row.getAs[Array[Byte]](6))
     }
   }
 }
