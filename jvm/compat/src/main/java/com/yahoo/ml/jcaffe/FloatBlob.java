@@ -18,9 +18,15 @@ public class FloatBlob extends BaseObject {
     super(1);
   }
 
-  /** The same: the memory is this blob's own, whatever address of CaffeOnSpark's library is given. */
+  /**
+   * Not available: there is no library of CaffeOnSpark whose addresses it could take.
+   *
+   * @throws UnsupportedOperationException always
+   */
   public FloatBlob(long nativeAddress, boolean shouldDeallocate) {
-    this();
+    super(0);
+    throw new UnsupportedOperationException("a FloatBlob cannot be made of an address of CaffeOnSpark's"
+        + " library: make it with new FloatBlob(), give it a shape with reshape and values with set_cpu_data");
   }
 
   /** A view of a net's blob, whose memory stays as long as this does. */

@@ -28,7 +28,7 @@ class BlobsAndImagesTest {
   void blobsKeepWhatIsPutIntoThem() {
     FloatBlob blob = new FloatBlob();
     assertEquals(0, blob.count());
-    assertEquals(0, new FloatBlob(-1, false).count());
+    assertThrows(UnsupportedOperationException.class, () -> new FloatBlob(-1, false));
     assertFalse(blob.reshape(1, 0, 2, 2) || blob.reshape(new int[] {-1}) || blob.reshape(null));
     assertTrue(blob.reshape(1, 2, 2, 1));
     assertEquals(4, blob.count());
