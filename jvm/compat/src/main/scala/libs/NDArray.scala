@@ -143,9 +143,10 @@ object NDArray {
 
   /** A copy of values.
     *
-    * @throws IllegalArgumentException if there are more or fewer than the shape holds
+    * @throws IllegalArgumentException if there are more or fewer than the shape holds, or a size is negative
     */
   def apply(data: Array[Float], shape: Array[Int]): NDArray = {
+    requireSizes(shape)
     if (data.length != shape.product)
       throw new IllegalArgumentException(
         s"${data.length} values do not fill shape ${shape.mkString("(", ", ", ")")}")
@@ -156,6 +157,7 @@ object NDArray {
 
   /** An array of zeros. */
   def zeros(shape: Array[Int]): NDArray = {
+    requireSizes(shape)
     val bytes = shape.map(_.toLong).product * java.lang.Float.BYTES
     if (bytes > Int.MaxValue)
       throw new IllegalArgumentException(s"an array of $bytes bytes; at most ${Int.MaxValue} fit")
@@ -164,6 +166,7 @@ object NDArray {
 
   /** A view of memory that lives elsewhere, such as in the engine: it must outlive the array. */
   def wrap(buffer: FloatBuffer, shape: Array[Int]): NDArray = {
+    requireSizes(shape)
     if (buffer.capacity != shape.product)
       throw new IllegalArgumentException(
         s"${buffer.capacity} values do not fill shape ${shape.mkString("(", ", ", ")")}")
@@ -181,6 +184,11 @@ object NDArray {
   def checkEqual(v1: NDArray, v2: NDArray, tol: Float): Boolean =
     Arrays.equals(v1.shape, v2.shape) &&
       v1.toFlat().zip(v2.toFlat()).forall { case (a, b) => math.abs(a - b) <= tol }
+
+  private def requireSizes(shape: Array[Int]): Unit =
+    for (axis <- shape.indices if shape(axis) < 0)
+      throw new IllegalArgumentException(
+        s"shape ${shape.mkString("(", ", ", ")")} has the size ${shape(axis)} at axis $axis: it must be at least 0")
 
   private class Form(data: Array[Float], shape: Array[Int]) extends java.io.Serializable {
     private def readResolve(): AnyRef = NDArray(data, shape)

@@ -8,7 +8,7 @@ import scala.util.Random
   *
   * @param path the folder with the files; one without a scheme is local
   * @param seed of the order of the training images, which is the same for equal seeds
-  * @throws java.io.IOException if a file is missing or ends within an image; the text names it
+  * @throws java.io.IOException if a file is missing or empty, or ends within an image; the text names it
   */
 class CifarLoader(path: String, seed: Long = 0) {
   val height = 32
@@ -22,10 +22,10 @@ class CifarLoader(path: String, seed: Long = 0) {
   val nBatches = 5
 
   private val train = {
-    val rows = (1 to nBatches).flatMap(i => RowFiles.records(path, s"data_batch_$i.bin", 0, 1 + size))
+    val rows = (1 to nBatches).flatMap(i => records(s"data_batch_$i.bin"))
     new Random(seed).shuffle(rows)
   }
-  private val test = RowFiles.records(path, "test_batch.bin", 0, 1 + size)
+  private val test = records("test_batch.bin")
 
   /** Training images. */
   val nData: Int = train.length
@@ -47,6 +47,12 @@ class CifarLoader(path: String, seed: Long = 0) {
     val sums = new Array[Long](size)
     for (row <- train; i <- 0 until size) sums(i) += row(1 + i) & 0xff
     sums.map(sum => (sum.toDouble / nData).toFloat)
+  }
+
+  private def records(name: String): Seq[Array[Byte]] = {
+    val rows = RowFiles.records(path, name, 0, 1 + size)
+    if (rows.isEmpty) throw RowFiles.fault(path, name, "is empty: it must hold CIFAR's images")
+    rows
   }
 
   private def image(row: Array[Byte]): Array[Float] = row.tail.map(byte => (byte & 0xff).toFloat)

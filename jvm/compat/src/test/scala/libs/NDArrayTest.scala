@@ -69,6 +69,8 @@ class NDArrayTest {
   @Test def whatDoesNotFitIsRefused(): Unit = {
     assertEquals("2 values do not fill shape (3)", message(NDArray(Array(1f, 2f), Array(3))))
     assertTrue(message(NDArray.zeros(Array(1 << 20, 1 << 10))).contains("at most"))
+    assertEquals("shape (-2, -3) has the size -2 at axis 0: it must be at least 0",
+      message(NDArray(new Array[Float](6), Array(-2, -3))))
   }
 
   @Test def nearlyEqual(): Unit = {

@@ -39,6 +39,9 @@ class LoadersTest {
     assertNotEquals(cifar10.trainLabels.toSeq, new CifarLoader(folder.toString, 1).trainLabels.toSeq)
     write("data_batch_3.bin", cifar(1).tail)
     assertTrue(message(new CifarLoader(folder.toString)).contains("data_batch_3.bin has 3072 bytes"))
+    write("data_batch_3.bin", cifar(1))
+    write("test_batch.bin", Array())
+    assertTrue(message(new CifarLoader(folder.toString)).endsWith("test_batch.bin is empty: it must hold CIFAR's images"))
   }
 
   private def idx(sizes: Int*)(values: Array[Byte]): Array[Byte] = {
