@@ -78,6 +78,8 @@ private[apps] object Averaging {
       throw new IllegalArgumentException("the number of workers is missing: [--master=URL] WORKERS")
     val home = sys.props.getOrElse("sparknet.home", sys.env.getOrElse(
       "SPARKNET_HOME", throw new IllegalArgumentException("set SPARKNET_HOME to SparkNet's folder")))
+    if (!Files.isDirectory(Paths.get(home)))
+      throw new IllegalArgumentException(s"SPARKNET_HOME is $home, which is no folder: set it to SparkNet's")
     val builder = SparkSession.builder().appName(name)
     options.foreach(option => builder.master(option.stripPrefix("--master=")))
     val spark = builder.getOrCreate()

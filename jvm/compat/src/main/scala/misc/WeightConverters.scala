@@ -25,7 +25,7 @@ abstract class Converter private[misc] {
     case Array(input, output, _, netSpec, shape) if shape.matches("\\d{1,9}(,\\d{1,9})*") =>
       convert(input, output, netSpec, Some(shape.split(',').map(_.toInt)))
     case _ => throw new IllegalArgumentException(
-        s"'${args.mkString(" ")}' is not INPUT OUTPUT SOLVER NET [CHANNELS,HEIGHT,WIDTH]")
+        s"give INPUT OUTPUT SOLVER NET [CHANNELS,HEIGHT,WIDTH]; given is ${Converter.told(args)}")
   }
 
   private def convert(input: String, output: String, netSpec: String, shape: Option[Array[Int]]): Unit = {
@@ -35,6 +35,10 @@ abstract class Converter private[misc] {
   }
 
   private[misc] def convert(input: String, output: String, net: ConvertedNet): Unit
+}
+
+private object Converter {
+  def told(args: Array[String]): String = if (args.isEmpty) "nothing" else args.mkString("'", " ", "'")
 }
 
 /** Makes a .caffemodel of DeepSpark's `state_iter_N.weight`; in its HDF5 form where the name ends with ".h5". */

@@ -151,6 +151,11 @@ class AppsTest {
       assertThrows(classOf[IllegalArgumentException], () => CifarApp.main(args.toArray)).getMessage
     assertEquals("there is no option --workers=2, only --master=URL", told("--workers=2"))
     assertTrue(told().contains("number of workers"))
+    val home = sys.props("sparknet.home")
+    try {
+      sys.props("sparknet.home") = "/nowhere"
+      assertEquals("SPARKNET_HOME is /nowhere, which is no folder: set it to SparkNet's", told("2"))
+    } finally sys.props("sparknet.home") = home
   }
 
   @Test def programsThatAreNotHereSayWhatIs(): Unit =

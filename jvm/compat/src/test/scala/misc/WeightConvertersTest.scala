@@ -206,7 +206,8 @@ class WeightConvertersTest {
     assertTrue(message.contains("layer digits reads files"), message)
     WeightConverter.main(Array(input, path("d.caffemodel"), "", net, "1,6,6"))
     assertEquals(expected, model("d.caffemodel"))
-    assertTrue(said(WeightConverter.main(Array(input))).contains("is not INPUT OUTPUT SOLVER NET"))
+    assertTrue(said(WeightConverter.main(Array(input))).startsWith("give INPUT OUTPUT SOLVER NET"))
+    assertTrue(said(WeightConverter.main(Array())).endsWith("; given is nothing"))
   }
 
   @Test def whatDoesNotFitIsRefusedByName(): Unit = {

@@ -109,8 +109,12 @@ private[driver] object Program {
     */
   def run(name: String, args: Array[String], own: String)(body: Program => Unit): Unit = {
     val fixed = if (own.isEmpty) 2 else 3
-    if (args.length < fixed)
-      throw new IllegalArgumentException(s"$name SOLVER NET $own [TRAIN [TEST]]: there are ${args.length} arguments")
+    if (args.length < fixed) {
+      val usage = scala.Seq(name, "SOLVER NET", own, "[TRAIN [TEST]]").filter(_.nonEmpty).mkString(" ")
+      throw new IllegalArgumentException(s"$usage: there are ${args.length} arguments")
+    }
+    for ((argument, path) <- scala.Seq("SOLVER", "NET").zip(args.toSeq) if !Files.isRegularFile(Paths.get(path)))
+      throw new IllegalArgumentException(s"$argument is $path, and this machine has no such file: correct the path")
     val isOwn = SparkSession.getDefaultSession.isEmpty
     val spark = SparkSession.builder().appName(name).getOrCreate()
     try body(new Program(spark, args.toList, fixed))

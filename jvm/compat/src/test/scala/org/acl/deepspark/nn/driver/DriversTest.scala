@@ -106,6 +106,10 @@ class DriversTest {
     assertEquals("K is '0': it must be a number of at least 1", wrong.getMessage)
     val few = assertThrows(classOf[IllegalArgumentException], () => AsyncCIFARTest.main(Array(solver())))
     assertTrue(few.getMessage.startsWith("AsyncCIFARTest SOLVER NET K [TRAIN [TEST]]"), few.getMessage)
+    val none = assertThrows(classOf[IllegalArgumentException], () => AsyncMnistTest.main(Array()))
+    assertEquals("AsyncMnistTest SOLVER NET [TRAIN [TEST]]: there are 0 arguments", none.getMessage)
+    val lost = assertThrows(classOf[IllegalArgumentException], () => AsyncMnistTest.main(Array(solver(), "nowhere")))
+    assertEquals("NET is nowhere, and this machine has no such file: correct the path", lost.getMessage)
   }
 
   /** Two workers that exchange every 5 iterations have done so 8 times after 20. */
