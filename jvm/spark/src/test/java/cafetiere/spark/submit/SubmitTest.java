@@ -220,6 +220,22 @@ class SubmitTest {
     }
   }
 
+  @Test
+  void errorsNameTheTablesOwnColumns() {
+    TestImages.images(spark, 4).selectExpr("id", "image", "cast(null as int) label").coalesce(1)
+        .write().parquet(uri("unlabelled.parquet"));
+    for (String task : List.of("-test", "-features")) {
+      String[] flags = {task, "-testData", uri("unlabelled.parquet"), "-output", uri("unlabelled.txt")};
+      List<String> all = new ArrayList<>(List.of(flags));
+      if (task.equals("-features")) all.add(1, "ip2,label");
+      Throwable last = assertThrows(Exception.class, () -> submit(all.toArray(new String[0])));
+      while (last.getCause() != null) last = last.getCause();
+      String column = task.equals("-test") ? "label" : "label of the table"; // a blob has its name
+      assertTrue(last.getMessage().contains(
+          "column '" + column + "' of row 0 of this partition is null"), last.getMessage());
+    }
+  }
+
   /** Rows count alike, also those of a batch that is not full. */
   @Test
   void theMeanOfEachRowsAccuracyIsWhatTestWrites() throws IOException {
