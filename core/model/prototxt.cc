@@ -214,7 +214,8 @@ std::string without_engine(std::string_view text, const std::string& engine) {
 bool is_path(std::string_view text) {
   constexpr size_t kLongest = 1000;
   return text.size() <= kLongest && text.find_first_of(" \t\r\n{\"") == std::string_view::npos &&
-         (text.ends_with(".prototxt") || text.find('/') != std::string_view::npos);
+         (text.ends_with(".prototxt") || text.ends_with(".onnx") ||
+          text.find('/') != std::string_view::npos);
 }
 
 Status check_text(std::string_view text, const std::string& source) {
@@ -227,8 +228,11 @@ Status check_text(std::string_view text, const std::string& source) {
         source + ": is not text; weights (.caffemodel) are given separately from the net");
   }
   if (is_path(text)) {
-    return invalid_argument(
-        fmt::format("{}: \"{}\" seems to be a path; give the text of that file", source, text));
+    const char* const advice = text.ends_with(".onnx")
+                                   ? "read the model with import_onnx (docs/onnx.md), which makes "
+                                     "a net's text and weights of it"
+                                   : "give the text of that file";
+    return invalid_argument(fmt::format("{}: \"{}\" seems to be a path; {}", source, text, advice));
   }
   return {};
 }

@@ -62,6 +62,8 @@ TEST(Prototxt, OtherMistakesSayWhatIsExpected) {
   EXPECT_THAT(net_error(std::string("\x0a\x05LeNet\0", 8)), HasSubstr("is not text"));
   EXPECT_EQ(net_error("/nets/a.prototxt"),
             "lenet.prototxt: \"/nets/a.prototxt\" seems to be a path; give the text of that file");
+  EXPECT_THAT(net_error("a.onnx"),
+              HasSubstr("seems to be a path; read the model with import_onnx"));
   EXPECT_THAT(net_error("layer { } layers { }"), HasSubstr("both \"layer\" and \"layers\""));
 }
 

@@ -363,8 +363,8 @@ class EstimatorTest {
   @Test
   void thePathOfAnOnnxModelIsRefusedWithTheWayToReadIt() {
     String message = assertThrows(PreflightException.class,
-        () -> estimator().setNet("models/digits.onnx").fit(points)).getMessage();
-    assertTrue(message.contains("\"models/digits.onnx\" seems to be a path; read the model with"
+        () -> estimator().setNet("digits.onnx").fit(points)).getMessage();
+    assertTrue(message.contains("\"digits.onnx\" seems to be a path; read the model with"
         + " import_onnx (docs/onnx.md)"), message);
   }
 

@@ -21,11 +21,6 @@ import java.util.List;
  * @param json the whole answer, as cft_describe gives it
  */
 public record NetDescription(JsonNode json) {
-  /** Of the engine's text about a net that is a path. */
-  private static final String ONNX_PATH = ".onnx\" seems to be a path";
-  private static final String GIVE_TEXT = "give the text of that file";
-  private static final String READ_ONNX = "read the model with import_onnx (docs/onnx.md), which makes a"
-      + " net's text and weights of it";
   /** Of the engine's message about a layer whose shape is in a file. */
   private static final String FILE_LAYER = "it could not be opened here";
   private static final String ADVICE = ". On Spark a net is fed by the DataFrame and not by files or"
@@ -81,20 +76,10 @@ public record NetDescription(JsonNode json) {
    */
   public static NetDescription of(String options) {
     try {
-      return new NetDescription(ask(options));
+      return new NetDescription(Json.parse(Engine.describe(options)));
     } catch (CafetiereException e) {
       if (!e.getMessage().contains(FILE_LAYER)) throw e;
       throw new PreflightException(List.of(e.getMessage() + ADVICE));
-    }
-  }
-
-  /** What the engine says of a net; the refusal of a path of an ONNX model tells how it is read. */
-  static JsonNode ask(String options) {
-    try {
-      return Json.parse(Engine.describe(options));
-    } catch (CafetiereException e) {
-      if (!e.getMessage().contains(ONNX_PATH)) throw e;
-      throw new CafetiereException(e.code(), e.getMessage().replace(GIVE_TEXT, READ_ONNX));
     }
   }
 

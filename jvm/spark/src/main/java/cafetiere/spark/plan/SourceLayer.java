@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.plan;
 
+import cafetiere.core.Engine;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -21,7 +22,7 @@ public record SourceLayer(JsonNode json) {
     if (!solver.isEmpty()) options.put("solver", solver).put("max_iter", 1);
     if (!net.isEmpty()) options.put("net", net);
     List<SourceLayer> layers = new ArrayList<>();
-    NetDescription.ask(options.toString()).path("sources")
+    Json.parse(Engine.describe(options.toString())).path("sources")
         .forEach(layer -> layers.add(new SourceLayer(layer)));
     return layers;
   }
