@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
-import cafetiere.core.CafetiereException;
 import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.explain.Explainer;
 import cafetiere.spark.explain.Explanation;
@@ -33,6 +32,7 @@ import cafetiere.spark.util.JavaVersion;
 import cafetiere.spark.util.ModelPart;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -315,14 +315,12 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** The blobs that the model will add to a table. */
   private List<String> outputs() {
     List<String> asked = List.of(getOutputCols());
-    NetDescription net;
-    try {
-      net = NetDescription.of("", netToPredict(), "TEST");
-    } catch (CafetiereException | PreflightException e) {
-      return asked; // plan() says what is wrong, and transform() where the net is one to train alone
-    }
-    net.requireBlobs("outputCols", asked);
-    return asked.isEmpty() ? net.predictions() : asked;
+    // plan() says what is wrong, and transform() where the net is one to train alone.
+    Optional<NetDescription> net =
+        NetDescription.ifGood(() -> NetDescription.of("", netToPredict(), "TEST"));
+    if (net.isEmpty()) return asked;
+    net.get().requireBlobs("outputCols", asked);
+    return asked.isEmpty() ? net.get().predictions() : asked;
   }
 
   /** The net that the solver tests with, where it has one or a state apart from what it trains. */

@@ -14,6 +14,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * What the engine says of a solver and net, without running them.
@@ -80,6 +82,15 @@ public record NetDescription(JsonNode json) {
     } catch (CafetiereException e) {
       if (!e.getMessage().contains(FILE_LAYER)) throw e;
       throw new PreflightException(List.of(e.getMessage() + ADVICE));
+    }
+  }
+
+  /** What is asked for; none where it is refused. An older Java that verifies the caller loads no exceptions. */
+  public static Optional<NetDescription> ifGood(Supplier<NetDescription> asked) {
+    try {
+      return Optional.of(asked.get());
+    } catch (CafetiereException | PreflightException e) {
+      return Optional.empty();
     }
   }
 
