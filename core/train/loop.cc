@@ -171,7 +171,7 @@ bool Trainer::snapshot_due(Loop& loop) {
 }
 
 bool Trainer::test_due(const Loop& loop) const {
-  if (!loop.agreed) return false;
+  if (!loop.is_agreed()) return false;
   if (stopping_) return stopping_->is_due(iter_);
   const caffe::SolverParameter& p = options_.solver.param;
   const int before = iter_ - std::max(loop.span, 1) + 1;
@@ -213,6 +213,7 @@ Status Trainer::one_round(Loop& loop) {
     const TimeAccount::Span time(&options_.time, Activity::kNetwork);
     CFT_TRY(loop.group->exchange({}, {}));
   }
+  const bool was_agreed = loop.is_agreed();
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
   const std::vector<UpdateStep> steps =
       update_steps(*loop.policy, p, iter_, length, &current_step_, options_.log);
@@ -222,8 +223,7 @@ Status Trainer::one_round(Loop& loop) {
   count_rows(loop);
   const int first = iter_;
   iter_ += length;
-  loop.span = loop.agreed ? length : loop.span + length;
-  loop.agreed = !loop.is_synchronous() || loop.sync->replicas_equal();
+  loop.span = was_agreed ? length : loop.span + length;
   place_iter_ = iter_;
   if (options_.survivors) note_round();
   loop.steps_unheard += length;
@@ -242,7 +242,7 @@ Status Trainer::one_round(Loop& loop) {
 }
 
 Status Trainer::checkpoint_if_due(Loop& loop) {
-  if (!loop.agreed) return {};
+  if (!loop.is_agreed()) return {};
   const int first = iter_ - loop.span;
   const auto passed = [&](int64_t every) {
     return holds_multiple(first + 1, iter_ + 1, int(every));

@@ -26,10 +26,7 @@ struct Trainer::Loop {
   std::unique_ptr<Sync> sync;
   std::optional<ShardRunner> runner;
   int shards = 1;  ///< of all ranks together
-  /// Whether the ranks have ended a round with the weights that they agree on, in modes where they wait
-  /// for each other. Tests and checkpoints wait for it: they must not change when the ranks agree.
-  bool agreed = true;
-  int span = 0;  ///< iterations since they agreed before, none before the first
+  int span = 0;    ///< iterations since the ranks agreed before, none before the first
   int history_per_param = 0;
   int checkpoint_iter = -1;
   bool ended = false;  ///< the final consolidation is done
@@ -40,6 +37,9 @@ struct Trainer::Loop {
     return size_of(group) > 1 ? Activity::kNetwork : Activity::kComputing;
   }
   bool is_synchronous() const { return group != nullptr && sync->is_synchronous(); }
+  /// Whether the ranks hold the weights that they agree on, in modes where they wait for each other. Tests
+  /// and checkpoints wait for it: they must not change when the ranks agree.
+  bool is_agreed() const { return !is_synchronous() || sync->replicas_equal(); }
   /// The number of shards whose values a report sums.
   int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }
 
