@@ -38,7 +38,10 @@ Result<Shape> input_shape(const onnx::ValueInfoProto& input, int64_t batch) {
   if (type.elem_type() != onnx::TensorProto::FLOAT &&
       type.elem_type() != onnx::TensorProto::INT64 &&
       type.elem_type() != onnx::TensorProto::INT32) {
-    return invalid_argument("input " + input.name() + " must hold float or integer numbers");
+    return invalid_argument(fmt::format(
+        "input {} is of type {}, not FLOAT, INT32 or INT64; a model of a table, whose inputs are "
+        "columns, is read from the folder that it was saved to",
+        input.name(), onnx::TensorProto::DataType_Name(type.elem_type())));
   }
   std::vector<int64_t> dims;
   for (const auto& dim : type.shape().dim()) {

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 
-from cafetiere._library import call, call_for_bytes, library
+from cafetiere._library import Error, call, call_for_bytes, library
 
 
 def import_onnx(path, batch=1):
@@ -18,7 +18,10 @@ def import_onnx(path, batch=1):
     file = pathlib.Path(path).read_bytes()
     text, weights, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
     out = (ctypes.byref(text), ctypes.byref(weights), ctypes.byref(size))
-    call("cft_onnx_import", file, len(file), batch, *out)
+    try:
+        call("cft_onnx_import", file, len(file), batch, *out)
+    except Error as e:
+        raise Error(f"{os.fspath(path)}: {e}", e.code) from None
     try:
         return ctypes.string_at(text).decode(), ctypes.string_at(weights, size.value)
     finally:

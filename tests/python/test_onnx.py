@@ -184,6 +184,12 @@ def test_damaged_models_are_refused(work):
             assert str(refusal).startswith("cafetiere: bad.onnx: "), refusal
 
 
+def test_a_refusal_from_python_names_the_file(work):
+    pathlib.Path("bad.onnx").write_bytes(b"no model")
+    with pytest.raises(caffe.Error, match="^bad.onnx: is not an ONNX model"):
+        caffe.import_onnx("bad.onnx")
+
+
 def test_from_python_as_from_the_program(work):
     export(image(CONV, layer("Softmax", "", "y", "p")))
     run("import_onnx", "net.onnx", "read.prototxt", "read.caffemodel", cwd=".")

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from cafetiere import tables
+from cafetiere import import_onnx, tables
 from cafetiere._library import call_for_bytes
 
 onnx = pytest.importorskip("onnx")
@@ -104,6 +104,8 @@ def test_raw_rows_give_the_same_classes(members, tmp_path):
     assert np.abs(shares[:, 0] - of_first).max() < 1e-5
     one = {name: values[:1] for name, values in inputs(scorer, others).items()}
     assert np.abs(scorer.run(["probability"], one)[0] - shares[:1]).max() < 1e-6
+    with pytest.raises(RuntimeError, match="input age is of type DOUBLE.* was saved to"):
+        import_onnx(tmp_path / "model.onnx")
 
 
 def test_thresholds_decide_about_classes(tmp_path):

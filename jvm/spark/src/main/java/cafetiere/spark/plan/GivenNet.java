@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.plan;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.util.HadoopFiles;
@@ -24,8 +25,7 @@ public record GivenNet(String net, Path file) implements AutoCloseable {
   /** What {@code param} says, a prototxt or the Hadoop path of an ONNX file. */
   public static GivenNet of(String param, SparkSession spark) {
     if (!param.trim().endsWith(ONNX)) return new GivenNet(param, null);
-    Engine.NetWithWeights read =
-        Engine.ofOnnx(HadoopFiles.read(param.trim(), spark.sparkContext().hadoopConfiguration()));
+    Engine.NetWithWeights read = read(param.trim(), spark);
     if (read.weights().length > ModelPart.largest(spark)) { // they would be a file, which no executor reaches
       throw new PreflightException(List.of("net is " + param.trim() + ", whose weights have "
           + read.weights().length + " bytes, more than " + ModelPart.LARGEST + ": raise it"));
@@ -36,6 +36,15 @@ public record GivenNet(String net, Path file) implements AutoCloseable {
       return new GivenNet(read.net(), file);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Engine.NetWithWeights read(String path, SparkSession spark) {
+    byte[] file = HadoopFiles.read(path, spark.sparkContext().hadoopConfiguration());
+    try {
+      return Engine.ofOnnx(file);
+    } catch (CafetiereException e) {
+      throw new CafetiereException(e.code(), path + ": " + e.getMessage(), e);
     }
   }
 

@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.ModelPart;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The layers and weights that the param net names. */
 class GivenNetTest {
@@ -38,5 +41,13 @@ class GivenNetTest {
     } finally {
       spark.conf().unset(ModelPart.LARGEST);
     }
+  }
+
+  @Test
+  void aFileThatIsNoModelIsNamed(@TempDir Path dir) throws Exception {
+    String file = HadoopFiles.ofLocal(Files.writeString(dir.resolve("net.onnx"), "no model"));
+    SparkSession spark = TestImages.session();
+    String told = assertThrows(CafetiereException.class, () -> GivenNet.of(file, spark)).getMessage();
+    assertTrue(told.startsWith(file + ": is not an ONNX model"), told);
   }
 }
