@@ -201,7 +201,7 @@ Result<Image> RowReader::image(const Binding& binding, Row row) const {
   if (!binding.transform->accepts(image->shape())) {
     return invalid_argument(fmt::format(
         "{}: the image is {} x {} x {}, but the data layer takes {} x {} x {}; resize the images, "
-        "or have them resized",
+        "or set `resize` to have them resized",
         where(binding, row), image->channels, image->height, image->width, wanted[0], wanted[1],
         wanted[2]));
   }

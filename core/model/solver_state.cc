@@ -56,6 +56,12 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return invalid_argument(source + ": is not a solver state, or is cut off");
   }
+  // Weights parse as well: their fields are unknown here.
+  if (!proto.has_iter()) {
+    return invalid_argument(source +
+                            ": is not a solver state, which says its iteration: a caffemodel is "
+                            "given as weights, and a training resumed from the .solverstate");
+  }
   SolverState state{proto.iter(), proto.learned_net(), proto.current_step(), {}, {}, {}};
   for (int i = 0; i < proto.history_size(); ++i) {
     const caffe::BlobProto& blob = proto.history(i);

@@ -76,10 +76,22 @@ TEST(SolverState, DamageIsNoticed) {
               HasSubstr("is not a solver state"));
 
   caffe::SolverState proto;
+  proto.set_iter(1);
   proto.add_history()->mutable_shape()->add_dim(1000000);
   const std::string lies = proto.SerializeAsString();
   EXPECT_THAT(parse_solver_state(std::as_bytes(std::span(lies))).status().message(),
               HasSubstr("history blob 0"));
+}
+
+// Any file of weights parses as a state in which each field is unknown.
+TEST(SolverState, WeightsAreNone) {
+  caffe::NetParameter net;
+  net.set_name("net");
+  net.add_layer()->add_blobs()->add_data(1);
+  const std::string weights = net.SerializeAsString();
+  EXPECT_THAT(parse_solver_state(std::as_bytes(std::span(weights))).status().message(),
+              HasSubstr("a caffemodel is given as weights"));
+  EXPECT_FALSE(parse_solver_state({}).ok());
 }
 
 /// Counts what is read of a state, of which no piece may be long.
