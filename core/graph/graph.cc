@@ -295,7 +295,7 @@ void Graph::want_gradients() {
       bool down = explicitly ? node.param.propagate_down(int(i)) : wanted[size_t(node.bottoms[i])];
       if (label && !node.type->loss) down = false;
       node.propagate_down.push_back(down || (force_backward_ && !label));
-      needs = needs || node.propagate_down.back();
+      needs = needs || down;
     }
     node.needs_backward = (needs || force_backward_) && !node.type->source;
     // A layer that runs backward only because it is forced does not make its tops need a gradient:

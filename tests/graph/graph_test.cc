@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Names = std::vector<std::string>;
 
 const std::string kGraphData = toy("data", "Source", "top: 'x' top: 'label'");
@@ -77,6 +78,13 @@ TEST(Graph, ForceBackwardReachesEverythingButLabels) {
                         kLoss + toy("side", "Map", "bottom: 'x' top: 'side'")),
               ElementsAre("x_data_0_split", "x_data_0_split<x", "b", "b<x_data_0_split_0", "loss",
                           "loss<b", "side", "side<x_data_0_split_1"));
+}
+
+// The label goes through a split, which runs backward for the other reader alone.
+TEST(Graph, ForceBackwardLeavesALabelWithTwoReadersALabel) {
+  EXPECT_THAT(gradients("force_backward: true\n" + kGraphData + toy_weights("b", "x", 3) + kLoss +
+                        toy("side", "Map", "bottom: 'label' top: 'side'")),
+              AllOf(Contains("loss<b"), Not(Contains(HasSubstr("loss<label")))));
 }
 
 TEST(Graph, ALabelThatLearnsIsRefused) {
