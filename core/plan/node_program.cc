@@ -31,6 +31,18 @@ Step copy_step(const std::string& name, int64_t count, BufferId from, BufferId t
   return step;
 }
 
+Step clear_step(const std::string& name, int64_t count, BufferId to) {
+  Step step;
+  step.name = name + " clear";
+  step.kernel = "clear";
+  step.writes = {to};
+  step.make = [=](const Binder& at) {
+    float* out = at(to);
+    return Kernel{1, [=](int) { std::fill_n(out, count, 0.f); }};
+  };
+  return step;
+}
+
 using Names = google::protobuf::RepeatedPtrField<std::string>;
 
 bool contains(const Names& names, const std::string& name) {
@@ -40,6 +52,11 @@ bool contains(const Names& names, const std::string& name) {
 }  // namespace
 
 Status NodeProgram::forward() {
+  if (lacks_rows()) {
+    for (const BlobView& top : blobs_.tops) clear("top", top.shape, top.data);
+    forward_steps_ = program_.steps().size();
+    return {};
+  }
   NodeTensors tensors;
   for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
     const bool overwritten = contains(node_.param.top(), node_.param.bottom(int(i)));
@@ -59,6 +76,11 @@ Status NodeProgram::forward() {
 
 Status NodeProgram::backward() {
   if (!node_.needs_backward) return {};
+  for (size_t i = 0; lacks_rows() && i < blobs_.bottoms.size(); ++i) {
+    const BlobView& bottom = blobs_.bottoms[i];
+    if (node_.propagate_down[i]) clear("bottom diff", bottom.shape, bottom.diff);
+  }
+  if (lacks_rows()) return {};
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
     const BlobView& top = blobs_.tops[i];
     // Read the top again: the caller may have changed it since forward. If a later in-place layer
@@ -100,6 +122,17 @@ bool NodeProgram::overwritten_later(int blob) const {
     return std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end() &&
            contains(node.param.top(), name);
   });
+}
+
+bool NodeProgram::lacks_rows() const {
+  return std::ranges::any_of(blobs_.bottoms,
+                             [](const BlobView& bottom) { return bottom.shape.count() == 0; });
+}
+
+void NodeProgram::clear(const char* what, const Shape& shape, float* memory) {
+  if (shape.count() == 0) return;
+  const BufferId to = program_.write(external(what, shape, memory), Layout::kRowMajor);
+  program_.step(clear_step(node_.param.name(), shape.count(), to));
 }
 
 TensorId NodeProgram::external(const char* what, const Shape& shape, float* memory) {

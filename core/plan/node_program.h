@@ -36,6 +36,10 @@ class NodeProgram {
   std::vector<void*> addresses(std::byte* memory) const;
 
  private:
+  /// Whether a bottom has no values, as where a Filter lets no row through. The layer then computes
+  /// nothing: tops that have values all the same, such as a loss, and gradients are 0.
+  bool lacks_rows() const;
+  void clear(const char* what, const Shape& shape, float* memory);
   /// Whether an in-place layer overwrites this blob.
   bool overwritten_later(int blob) const;
   /// A tensor in the memory of a blob or a parameter.

@@ -96,9 +96,36 @@ TEST(Net, FilterLetsTheSelectedRowsThrough) {
   set(blob(*net, "s"), {1, 1, 1, 0});
   ASSERT_TRUE(net->forward(0, last).ok());
   EXPECT_THAT(values(z.data, z.shape), testing::ElementsAre(10, 20, 30, 40, 50, 60));
+}
 
-  set(blob(*net, "s"), {0, 0, 0, 0});
-  EXPECT_THAT(net->forward(0, last).status().message(), HasSubstr("no values"));
+// Without rows what follows computes nothing: losses and gradients are 0.
+TEST(Net, FilterMayLetNoRowThrough) {
+  const auto net = make(R"(
+    force_backward: true
+    layer { name: "in" type: "Input" top: "x" top: "l" top: "s"
+            input_param { shape { dim: 4 dim: 2 } shape { dim: 4 } shape { dim: 4 } } }
+    layer { name: "f" type: "Filter" bottom: "x" bottom: "l" bottom: "s" top: "y" top: "m"
+            propagate_down: true propagate_down: false propagate_down: false }
+    layer { name: "ip" type: "InnerProduct" bottom: "y" top: "z"
+            inner_product_param { num_output: 3 weight_filler { type: "constant" value: 1 } } }
+    layer { name: "relu" type: "ReLU" bottom: "z" top: "z" }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "z" bottom: "m" top: "loss" })");
+  const int last = int(net->graph().nodes().size()) - 1;
+  const auto pass = [&](std::vector<float> selector) {
+    std::ranges::copy(selector, blob(*net, "s").data.get());
+    std::fill_n(blob(*net, "x").diff.get(), 8, 7.F);
+    net->clear_param_diffs();
+    const auto loss = net->forward(0, last);
+    EXPECT_TRUE(loss.ok()) << loss.status().message();
+    EXPECT_TRUE(net->backward(last, 0).ok());
+    return loss.ok() ? *loss : -1;
+  };
+  EXPECT_GT(pass({1, 0, 0, 1}), 0);
+  EXPECT_EQ(pass({0, 0, 0, 0}), 0);
+  EXPECT_EQ(blob(*net, "z").shape, (Shape{0, 3}));
+  EXPECT_THAT(values(blob(*net, "x").diff, Shape{8}), testing::Each(0.F));
+  EXPECT_THAT(net->diff_arena(), testing::Each(0.F));
+  EXPECT_GT(pass({1, 0, 0, 1}), 0);
 }
 
 TEST(Net, GivesWhatPlanGives) {
