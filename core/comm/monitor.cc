@@ -25,7 +25,8 @@ struct PulseHeader {
 
 }  // namespace
 
-Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure)
+Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, int first_ms,
+                 OnFailure on_failure)
     : rank_(rank),
       links_(links),
       timeout_(std::chrono::milliseconds(timeout_ms)),
@@ -34,7 +35,10 @@ Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailu
       heard_(std::make_unique<std::atomic<Ticks>[]>(links.size())),
       readers_(links.size()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  for (size_t peer = 0; peer < links.size(); ++peer) heard_[peer] = now();
+  const auto more = std::chrono::nanoseconds(std::chrono::milliseconds(first_ms)) - timeout_;
+  for (size_t peer = 0; peer < links.size(); ++peer) {
+    heard_[peer] = now() + std::max<Ticks>(0, more.count());
+  }
 }
 
 Status Monitor::start() {

@@ -202,8 +202,9 @@ Status TcpGroup::install(std::vector<PeerLink> links) {
   if (!verdict_.ok()) return verdict_;
   links_ = std::move(links);
   shares_.resize(size());
-  monitor_ = std::make_unique<Monitor>(rank(), links_, options_.timeout_ms,
-                                       [this](Status why) { (void)close(std::move(why)); });
+  monitor_ =
+      std::make_unique<Monitor>(rank(), links_, options_.timeout_ms, options_.connect_timeout_ms,
+                                [this](Status why) { (void)close(std::move(why)); });
   Engine::Endpoints endpoints(size());
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;

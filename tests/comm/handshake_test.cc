@@ -19,6 +19,7 @@ namespace cafetiere::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 /// Moves what `from` has sent on to `to`, with byte `flip` of the stream changed.
 void relay(int from, int to, size_t flip, size_t* position) {
@@ -276,6 +277,28 @@ TEST(TcpGroup, NamesTheRankWhosePortIsClosed) {
   EXPECT_EQ(status.code(), ErrorCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("rank 0 at " + gone));
   EXPECT_THAT(status.message(), HasSubstr("refused"));
+}
+
+// Rank 0 is connected to both, and hears from neither before they have found each other.
+TEST(TcpGroup, NamesTheRanksBetweenWhichThereIsNoPath) {
+  const Result<Fd> wall = listen_on("127.0.0.1");  // takes connections, and never answers
+  std::vector<std::unique_ptr<TcpGroup>> groups;
+  std::vector<std::string> addresses;
+  for (int r = 0; r < 3; ++r) {
+    GroupOptions options = tcp_options(r, 3);
+    options.timeout_ms = 300;
+    options.connect_timeout_ms = 1500;
+    groups.push_back(std::move(*TcpGroup::listen(options)));
+    addresses.push_back(groups.back()->address());
+  }
+  const auto statuses = on_ranks(3, [&](int r) -> Status {
+    std::vector<std::string> known = addresses;
+    if (r == 2) known[1] = local_address(wall->get()).text();
+    CFT_TRY(groups[size_t(r)]->connect(known));
+    return barrier(groups[size_t(r)].get());
+  });
+  EXPECT_THAT(statuses[2].message(), HasSubstr("waited 1500 ms for rank 1"));
+  EXPECT_THAT(statuses[0].message(), Not(HasSubstr("silent")));
 }
 
 TEST(TcpGroup, CancelEndsConnect) {
