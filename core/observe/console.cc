@@ -63,9 +63,10 @@ std::vector<std::string> line_parts(const Progress& p, bool with_bar) {
   parts.push_back(grouped(p.rows_per_s) + " rows/s");
   if (p.step >= p.max_iter) {
     parts.push_back("took " + clock_text(p.seconds));
-  } else if (p.step > 0) {
-    const double left = static_cast<double>(p.max_iter - p.step);
-    parts.push_back("ETA " + clock_text(p.seconds * left / static_cast<double>(p.step)));
+  } else if (p.step > p.first_step) {
+    const auto left = static_cast<double>(p.max_iter - p.step);
+    const auto done = static_cast<double>(p.step - p.first_step);
+    parts.push_back("ETA " + clock_text(p.seconds * left / done));
   }
   parts.push_back(fmt::format("epoch {:.1f}", p.epoch));
   parts.push_back(

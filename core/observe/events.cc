@@ -21,10 +21,17 @@ Json to_object(const NamedValues& values) {
 }
 
 Json encode(const Progress& e) {
-  Json json = {{"event", "progress"},        {"step", e.step},           {"max_iter", e.max_iter},
-               {"epoch", e.epoch},           {"loss", e.loss},           {"lr", e.lr},
-               {"rows_per_s", e.rows_per_s}, {"wait_data", e.wait_data}, {"wait_comm", e.wait_comm},
-               {"seconds", e.seconds}};
+  Json json = {{"event", "progress"},
+               {"step", e.step},
+               {"max_iter", e.max_iter},
+               {"epoch", e.epoch},
+               {"loss", e.loss},
+               {"lr", e.lr},
+               {"rows_per_s", e.rows_per_s},
+               {"wait_data", e.wait_data},
+               {"wait_comm", e.wait_comm},
+               {"seconds", e.seconds},
+               {"first_step", e.first_step}};
   if (!e.outputs.empty()) json["outputs"] = to_object(e.outputs);
   if (!e.ranks.step_ms.empty()) {
     json["ranks"] = {{"step_ms", e.ranks.step_ms},
@@ -118,10 +125,10 @@ std::vector<RankAccount> decode_ranks(const Json& json) {
 }
 
 Progress decode_progress(const Json& json) {
-  return {integer(json, "step"),      integer(json, "max_iter"), number(json, "epoch"),
-          number(json, "loss"),       number(json, "lr"),        number(json, "rows_per_s"),
-          number(json, "wait_data"),  number(json, "wait_comm"), number(json, "seconds"),
-          values_of(json, "outputs"), decode_times(json)};
+  return {integer(json, "step"),       integer(json, "max_iter"),  number(json, "epoch"),
+          number(json, "loss"),        number(json, "lr"),         number(json, "rows_per_s"),
+          number(json, "wait_data"),   number(json, "wait_comm"),  number(json, "seconds"),
+          integer(json, "first_step"), values_of(json, "outputs"), decode_times(json)};
 }
 
 Account decode_account(const Json& json) {

@@ -33,12 +33,13 @@ struct Progress {
   double epoch = 0;  ///< epochs finished, with the share of the current one
   double loss = 0;   ///< global training loss, averaged as the solver's average_loss says
   double lr = 0;
-  double rows_per_s = 0;  ///< over all ranks, since the last event
-  double wait_data = 0;   ///< share of the time since the last event spent waiting for rows, 0..1
-  double wait_comm = 0;   ///< the same for other ranks
-  double seconds = 0;     ///< since the run began
-  NamedValues outputs;    ///< further training outputs, such as accuracy; may be empty
-  RankTimes ranks = {};   ///< empty where ranks do not report together
+  double rows_per_s = 0;   ///< over all ranks, since the last event
+  double wait_data = 0;    ///< share of the time since the last event spent waiting for rows, 0..1
+  double wait_comm = 0;    ///< the same for other ranks
+  double seconds = 0;      ///< since the run began
+  int64_t first_step = 0;  ///< the step that the run began with
+  NamedValues outputs;     ///< further training outputs, such as accuracy; may be empty
+  RankTimes ranks = {};    ///< empty where ranks do not report together
 };
 
 /// What a pass over a test net gave.

@@ -28,8 +28,9 @@ def _parts(event, tested):
     yield f"{_figure(event['rows_per_s'], ',.0f')} rows/s"
     if step >= last:
         yield "took " + _clock(event["seconds"])
-    else:
-        yield "ETA " + _clock(event["seconds"] * (last - step) / step)
+    elif step > event.get("first_step", 0):
+        done = step - event.get("first_step", 0)
+        yield "ETA " + _clock(event["seconds"] * (last - step) / done)
     for name, value in reversed([*tested.items()]):
         yield f"validation {name} {_figure(value, '.4g')}"
     yield f"epoch {event['epoch']:.1f}"

@@ -48,6 +48,14 @@ TEST(Console, LineTellsRateLossWaitsAndTimeLeft) {
             "wait data 2% net 11%  lr 0");
 }
 
+TEST(Console, TheTimeLeftIsThatOfTheStepsOfThisRun) {
+  Progress p = at(750, 10);
+  p.first_step = 500;
+  EXPECT_THAT(progress_line(p, {}), HasSubstr("  ETA 0:10  "));
+  p.first_step = p.step;
+  EXPECT_THAT(progress_line(p, {}), Not(HasSubstr("ETA")));
+}
+
 TEST(Console, AnOutputThatIsTheLossIsToldOnce) {
   Progress p = at(250, 20);
   p.outputs = {{"loss", 0.125}, {"accuracy", 0.5}};

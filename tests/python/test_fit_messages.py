@@ -75,6 +75,14 @@ def test_the_last_line_shows_the_test_of_the_last_step(tmp_path):
         assert said in runs("fit", table, "--label", "y", *out).stderr.splitlines()[-1]
 
 
+def test_the_time_left_is_that_of_the_steps_of_this_run():
+    event = {"event": "progress", "step": 750, "max_iter": 1000, "first_step": 500, "seconds": 10}
+    numbers = dict.fromkeys(("loss", "lr", "epoch", "rows_per_s"), 1)
+    stream = io.StringIO()
+    _progress.Console(stream)({**event, **numbers})
+    assert "  ETA 0:10  " in stream.getvalue()
+
+
 def test_why_no_rows_are_held_back(tmp_path):
     few = written(tmp_path / "few.csv", "x,y", [f"{i},{i % 2}" for i in range(60)])
     told = both(tmp_path, few, "--label", "y", "--epochs", "1")
