@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.util;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -12,7 +14,12 @@ import java.util.Optional;
 
 /** The options and answers of the engine, which are JSON. */
 public final class Json {
-  private static final ObjectMapper MAPPER = new ObjectMapper();
+  /** A net holds the values of its text columns, which may be many. */
+  private static final StreamReadConstraints LIMITS =
+      StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build();
+  private static final ObjectMapper MAPPER =
+      new ObjectMapper(JsonFactory.builder().streamReadConstraints(LIMITS).build());
+  private static final int SHOWN = 200;
 
   private Json() {}
 
@@ -46,7 +53,8 @@ public final class Json {
     try {
       return MAPPER.readTree(json);
     } catch (JsonProcessingException e) {
-      throw new IllegalStateException("this is not the JSON that Cafetiere writes: " + json, e);
+      String begin = json.length() > SHOWN ? json.substring(0, SHOWN) + " ..." : json;
+      throw new IllegalStateException("this is not the JSON that Cafetiere writes: " + begin, e);
     }
   }
 }
