@@ -139,6 +139,7 @@ std::string memory_table(const MemoryEstimate& memory, const std::string& rule) 
     table.add({"history of " + rule, mib(memory.history)});
   }
   const bool among_blobs = !rule.empty() && memory.gradients == 0;
+  if (memory.sync > 0) table.add({"what the mode of sync keeps", mib(memory.sync)});
   table.add(
       {among_blobs ? "blobs, all gradients and scratch" : "blobs, their gradients and scratch",
        mib(memory.blobs)});
@@ -186,6 +187,7 @@ Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& 
   CFT_ASSIGN(const auto rule, make_update_rule(p));
   MemoryEstimate memory = estimate_training(net.graph, plan, rule->history_per_param());
   if (!subject.has_solver) return memory;
+  memory.sync = sync_bytes(net.graph, p.sync(), rule->history_per_param(), 1, true);
   memory.snapshot = snapshot_bytes(net.graph, p, rule->history_per_param());
   if (p.debug_info() && p.display() > 0) {
     CFT_ASSIGN(memory.debug_info, open_net_bytes(net.graph));

@@ -29,10 +29,12 @@ struct Solving {
   int history = 0;         ///< values that its rule keeps for a weight
   bool immediate = false;  ///< whether a rank alone steps each parameter within backward
   std::string precision;
+  caffe::SyncParameter sync;
+  int shards = 1;  ///< of the rank
 };
 
-/// Memory as estimated for one shard among others, with one partial sum of gradients more, and for one
-/// alone; operations and bytes of a pass over a batch.
+/// Memory as estimated for a rank among others, and for one alone; operations and bytes of a pass over a
+/// batch.
 Result<json> predicted_work(const Graph& graph, const Solving& solving) {
   const bool train = graph.phase() == caffe::TRAIN;
   CFT_ASSIGN(const Precision precision, precision_of(solving.precision));
@@ -47,9 +49,12 @@ Result<json> predicted_work(const Graph& graph, const Solving& solving) {
   }
   int64_t memory = estimate_scoring(graph, plan).total(), alone = memory;
   if (train) {
-    const MemoryEstimate estimate = estimate_training(graph, plan, solving.history);
-    memory = estimate.total() + estimate.gradients;
-    alone = estimate.total();
+    const int64_t rank = estimate_training(graph, plan, solving.history).total();
+    const auto mode = [&](bool is_alone) {
+      return sync_bytes(graph, solving.sync, solving.history, solving.shards, is_alone);
+    };
+    memory = rank + mode(false);
+    alone = rank + mode(true);
   }
   if (train && solving.immediate) {
     const PlanOptions options{.backward = true, .outputs = {}, .updates = true};
@@ -258,6 +263,7 @@ int cft_describe(const char* options, char** out) {
     const std::string rows = o.object("rows");
     const bool sources = o.number("sources", 0, 0, 1) != 0;
     const int max_iter = int(o.number("max_iter", 0, 0, INT32_MAX));
+    const int shards = int(o.number("rank_shards", 1, 1, 1 << 20));
     CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
     if (has_rows) CFT_TRY(capi::take_rows(rows, &training));
     const SolverText& solver = training.solver;
@@ -267,14 +273,15 @@ int cft_describe(const char* options, char** out) {
       return invalid_argument("option \"phase\" must be TRAIN or TEST");
     }
     nlohmann::json extra;
-    capi::Solving solving{.precision = solver.param.precision()};
+    capi::Solving solving{
+        .precision = solver.param.precision(), .sync = solver.param.sync(), .shards = shards};
     if (training.has_solver) {
       caffe::SolverParameter run = solver.param;
       if (max_iter > 0) run.set_max_iter(max_iter);
       CFT_TRY(LrPolicy::create(run).status());
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
       solving.history = rule->history_per_param();
-      solving.immediate = ImmediateUpdate::suits(solver.param, *rule);
+      solving.immediate = shards == 1 && ImmediateUpdate::suits(solver.param, *rule);
       extra = capi::solver_json(solver.param);
     }
     CFT_ASSIGN(const NetChoice choice, capi::chosen_net(training, phase));

@@ -10,7 +10,6 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/model/weights.h"
-#include "core/observe/event_files.h"
 #include "core/sync/shuffle.h"
 #include "core/train/rounds.h"
 
@@ -22,7 +21,6 @@ struct cft_replica {
 struct cft_rounds {
   cafetiere::LogRelay log;
   std::unique_ptr<cafetiere::Rounds> rounds;
-  std::unique_ptr<cafetiere::EventSink> events;  // null: they go nowhere
 };
 
 namespace cafetiere::capi {
@@ -174,7 +172,7 @@ int cft_replica_round(cft_replica* r, int64_t iter, int64_t steps, float* shared
   CFT_NOT_NULL(r, shared, report);
   return capi::guarded([&]() -> Status {
     if (std::clamp<int64_t>(iter, 0, INT32_MAX) != iter ||
-        std::clamp<int64_t>(steps, 0, INT32_MAX - iter) != steps) {
+        std::clamp<int64_t>(steps, 1, INT32_MAX - iter) != steps) {
       return cafetiere::invalid_argument(fmt::format("no {} iterations begin at {}", steps, iter));
     }
     CFT_ASSIGN(const auto done, r->replica->round(int(iter), int(steps), {shared, size_t(floats)}));
@@ -232,24 +230,11 @@ int cft_rounds_create(const char* options, cft_rounds** out) {
   CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options parsed, capi::Options::parse(options));
-    const std::string prefix = parsed.text("events");
     CFT_ASSIGN(auto read, capi::read_options(std::move(parsed)));
     auto handle = std::make_unique<cft_rounds>();
     read.log = handle->log.logger();
     CFT_ASSIGN(handle->rounds, cafetiere::Rounds::create(std::move(read)));
-    if (!prefix.empty()) {
-      CFT_ASSIGN(handle->events, cafetiere::open_event_files(prefix, handle->log.logger()));
-    }
     *out = handle.release();
-    return {};
-  });
-}
-
-int cft_rounds_event(cft_rounds* r, const char* event) {
-  CFT_NOT_NULL(r, event);
-  return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const cafetiere::Event parsed, cafetiere::parse_event(event));
-    if (r->events) r->events->send(parsed);
     return {};
   });
 }

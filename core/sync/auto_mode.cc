@@ -44,14 +44,20 @@ Status AutoMode::adopt(int period) {
 
 Status AutoMode::end_round(const UpdateStep& step, std::span<float> gradient,
                            std::span<float> weights) {
-  const auto computed = Clock::now();
+  const double before = exchange_seconds();
   CFT_TRY(mode_->end_round(step, gradient, weights));
   if (chosen_) return {};
   if (!std::exchange(warm_, true)) return {};  // the first round builds plans and fills caches
-  compute_.push_back(seconds(computed - begun_));
-  exchange_.push_back(seconds(Clock::now() - computed));
+  const double exchange = exchange_seconds() - before;  // a mode's own work would stay
+  compute_.push_back(seconds(Clock::now() - begun_) - exchange);
+  exchange_.push_back(exchange);
   const size_t trials = compute_.size();
   return trials == kFirstLook || trials == kTrialRounds ? look() : Status();
+}
+
+/// Of this rank so far; one alone exchanges nothing.
+double AutoMode::exchange_seconds() const {
+  return context_.group ? context_.group->counters().seconds : 0;
 }
 
 int AutoMode::period_for(double compute, double exchange) {

@@ -75,6 +75,7 @@ class AutoMode : public Sync {
  private:
   using Clock = std::chrono::steady_clock;
   using Pick = const double& (*)(const double&, const double&);
+  double exchange_seconds() const;
   Status look();
   /// The median over the rounds; `pick` reduces the ranks' seconds of each round to one.
   Result<double> over_ranks(const std::vector<double>& mine, Pick pick) const;

@@ -8,6 +8,7 @@ namespace cafetiere {
 Average::Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
                  Exchange exchange)
     : SynchronousMode(context.group),
+      log_(context.log),
       mode_(sync.mode()),
       period_(sync.period()),
       rule_(history_rule(sync)),
@@ -15,7 +16,9 @@ Average::Average(const SyncContext& context, ArenaUpdate update, const caffe::Sy
       narrow_(exchange.rounds()),
       replicas_(context, std::move(update)),
       mean_(context),
-      outer_(outer_step_of(sync, mean_.begin(), mean_.end(), replicas_.learned())) {}
+      outer_(outer_step_of(sync, mean_.begin(), mean_.end(), replicas_.learned())) {
+  if (rule_ == HistoryRule::kReset) replicas_.reset_every(period_);
+}
 
 void Average::begin_shard(int shard, std::span<float> weights) {
   if (shard == shards().begin) {
@@ -49,16 +52,13 @@ Status Average::end_round(const UpdateStep&, std::span<float>, std::span<float> 
 Status Average::end_history() {
   const Exchange exchange = exchange_.in_float32();
   const int shards = replicas_.shards().size();
-  for (size_t kind = 0; rule_ != HistoryRule::kKept && kind < replicas_.kinds(); ++kind) {
-    if (rule_ == HistoryRule::kAveraged) {
-      for (int i = 0; i < shards; ++i) CFT_TRY(mean_.add(replicas_.history(i)[kind]));
-      std::vector<float>& mean = replicas_.history(shards - 1)[kind];
-      CFT_TRY(mean_.reduce(mean, exchange));
-      CFT_TRY(mean_.gather(mean, exchange));
-      for (int i = 0; i + 1 < shards; ++i) replicas_.history(i)[kind] = mean;
-    } else {
-      for (int i = 0; i < shards; ++i) std::ranges::fill(replicas_.history(i)[kind], 0.f);
-    }
+  if (rule_ == HistoryRule::kReset) replicas_.reset_history();
+  for (size_t kind = 0; rule_ == HistoryRule::kAveraged && kind < replicas_.kinds(); ++kind) {
+    for (int i = 0; i < shards; ++i) CFT_TRY(mean_.add(replicas_.history(i)[kind]));
+    std::vector<float>& mean = replicas_.history(shards - 1)[kind];
+    CFT_TRY(mean_.reduce(mean, exchange));
+    CFT_TRY(mean_.gather(mean, exchange));
+    for (int i = 0; i + 1 < shards; ++i) replicas_.history(i)[kind] = mean;
   }
   return {};
 }
@@ -71,8 +71,17 @@ Status Average::show_state(const StateUse& use) {
   return show_placed(group(), placed, use);
 }
 
+/// Of the outer velocity each rank has a slice, and that of a lost rank is gone.
+std::unique_ptr<ModeState> Average::own_state() {
+  if (outer_) log_.notice("the ranks change: the momentum of {}'s outer step restarts at 0", mode_);
+  return replicas_.take_history();
+}
+
 Status Average::restore(ModeState& state) {
-  CFT_TRY(replicas_.restore(state));
+  // Where each round resets the history, the first one starts from zero as well.
+  if (rule_ != HistoryRule::kReset) {
+    CFT_TRY(replicas_.restore(state));
+  }
   return outer_ ? outer_->restore(state) : Status();
 }
 

@@ -34,14 +34,13 @@ class Average : public SynchronousMode {
 
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   Status show_state(const StateUse& use) override;
-  std::unique_ptr<ModeState> own_state() override {
-    return std::make_unique<HeldHistory>(std::move(replicas_.history(0)));
-  }
+  std::unique_ptr<ModeState> own_state() override;
   Status restore(ModeState& state) override;
 
  private:
   Status end_history();
 
+  const Logger log_;
   const std::string mode_;
   const int period_;
   const HistoryRule rule_;

@@ -236,7 +236,7 @@ Status CenterMode::show_state(const StateUse& use) {
 
 std::unique_ptr<ModeState> CenterMode::own_state() {
   messenger_.reset();  // nobody reads the history any more
-  return std::make_unique<HeldHistory>(std::move(replicas_.history(0)), name_);
+  return replicas_.take_history(name_);
 }
 
 Status CenterMode::restore(ModeState& state) {

@@ -33,7 +33,7 @@ Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
     : SynchronousMode(context.group),
       context_(context),
       shards_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards)),
-      update_(context, std::move(update)),
+      update_(context, ShardRange{0, 1}, std::move(update)),
       sum_(size_t(context.floats), 0.f),
       compressor_(make_compressor(context, update_.learned(), sync)),
       name_(compressor_name(sync)) {}
@@ -80,7 +80,7 @@ Status Compressed::show_state(const StateUse& use) {
 }
 
 Status Compressed::restore(ModeState& state) {
-  CFT_TRY(update_.restore(state, false));
+  CFT_TRY(update_.restore(state));
   if (!state.mode.starts_with(kCompressedMark)) return {};  // the state has no error feedback
   const std::span<float> error = compressor_->error(), factors = compressor_->factors();
   const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;

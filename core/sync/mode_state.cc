@@ -132,6 +132,16 @@ Status HeldHistory::read(const StateArray& array, size_t begin, std::span<float>
   return {};
 }
 
+NoHistory::NoHistory(size_t history_kinds, int first) {
+  kinds = history_kinds;
+  began = first;
+}
+
+Status NoHistory::read(const StateArray&, size_t, std::span<float> out) {
+  std::ranges::fill(out, 0.f);
+  return {};
+}
+
 Status show_placed(Group* group, const PlacedState& placed, const StateUse& use) {
   if (rank_of(group) != 0) return serve(group, placed);
   PlacedReader state(group, placed);

@@ -27,6 +27,7 @@ struct ModeState {
   size_t kinds = 0;       ///< arrays of history
   size_t replicas = 0;    ///< shards, or teams, that have `kinds` arrays of their own
   size_t outer = 0;       ///< arrays of the outer step; or error feedback of compression
+  int began = 0;          ///< the iteration that began with a history of zeros
 };
 
 /// History in memory, and nothing else.
@@ -36,6 +37,12 @@ struct HeldHistory final : ModeState {
 
  private:
   const HistoryArenas history_;
+};
+
+/// History of zeros, of a rank that begins with iteration `first`.
+struct NoHistory final : ModeState {
+  NoHistory(size_t kinds, int first);
+  Status read(const StateArray& array, size_t begin, std::span<float> out) override;
 };
 
 /// Floats [begin, end) of an array, on the rank that stores them.

@@ -22,7 +22,12 @@ struct SyncMode {
   bool survivors;             ///< ranks may come and go (TrainerOptions::survivors)
   bool rounds;                ///< a driver may call the replicas a round at a time (Rounds)
   bool compression;           ///< gradients are sent each step, and may be compressed
+  bool wire;                  ///< numbers may travel with 16 bits, or round a ring
   bool outer_step;            ///< the replicas' mean goes through an OuterStep
+  bool own_history;           ///< each shard has a history of its own
+  /// Arrays as large as the parameters that a rank with one shard keeps beside weights, gradients and
+  /// history: sums, copies, what peers send, and its part of a center if it owned all of it.
+  int arrays;
   /// Shards of a rank: "any" number, an "equal" one on all ranks, or "one".
   std::string_view rank_shards = "any";
   Make make;

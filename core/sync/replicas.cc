@@ -33,6 +33,7 @@ void Replicas::step(UpdateStep step, std::span<float> gradient, std::span<float>
     clipping_ = {static_cast<float>(std::sqrt(square)), clip_factor(square, context_.clip)};
     step.gradient_scale *= clipping_.factor;
   }
+  step.iter = reset_every_ > 0 ? step.iter % reset_every_ : step.iter - began_;
   HistoryArenas& kinds = history_[at_work_];
   const std::vector<std::span<float>> history(kinds.begin(), kinds.end());
   const ArenaSlice all{0, context_.floats, weights, gradient, history};
@@ -59,9 +60,10 @@ std::vector<std::vector<StateParts>> Replicas::placed() const {
   return all;
 }
 
-Status Replicas::restore(ModeState& state, bool apart) {
+Status Replicas::restore(ModeState& state) {
   if (state.kinds != kinds()) return {};
-  const bool own = apart && state.replicas == size_t(context_.shards);
+  began_ = state.began;
+  const bool own = state.replicas == size_t(context_.shards);
   for (int i = 0; i < shards_.size(); ++i) {
     for (size_t kind = 0; kind < kinds(); ++kind) {
       const auto from = own ? StateArray::kReplica : StateArray::kHistory;
@@ -69,6 +71,18 @@ Status Replicas::restore(ModeState& state, bool apart) {
     }
   }
   return {};
+}
+
+std::unique_ptr<ModeState> Replicas::take_history(std::string mode) {
+  auto held = std::make_unique<HeldHistory>(std::move(history_[0]), std::move(mode));
+  held->began = began_;
+  return held;
+}
+
+void Replicas::reset_history() {
+  for (HistoryArenas& shard : history_) {
+    for (std::vector<float>& kind : shard) std::ranges::fill(kind, 0.f);
+  }
 }
 
 }  // namespace cafetiere

@@ -38,7 +38,8 @@ class Replicas : public ShardUpdate {
   }
   Status end_shard(int, std::span<float>) override { return {}; }
 
-  /// Clips and applies one iteration's gradient.
+  /// Clips and applies one iteration's gradient. Rules that correct the bias of a history that began
+  /// with zeros get the number of iterations since.
   void step(UpdateStep step, std::span<float> gradient, std::span<float> weights);
   const Clipping& last_clipping() const { return clipping_; }
 
@@ -50,15 +51,22 @@ class Replicas : public ShardUpdate {
 
   /// Where the history of each shard is stored.
   std::vector<std::vector<StateParts>> placed() const;
-  /// Restores the own history of each shard if they may differ (`apart`) and the state has as many
-  /// shards; otherwise the common one.
-  Status restore(ModeState& state, bool apart = true);
+  /// Restores the own history of each shard if the state has as many; otherwise the common one.
+  Status restore(ModeState& state);
+  /// The history of the first shard, and since when it is kept. Nothing is left here.
+  std::unique_ptr<ModeState> take_history(std::string mode = "");
+  /// All shards start from zero.
+  void reset_history();
+  /// Tells how often the caller resets the history, at multiples of `iterations`; by default never.
+  void reset_every(int iterations) { reset_every_ = iterations; }
 
  private:
   const SyncContext context_;
   const ArenaUpdate update_;
   const ShardRange shards_;
   std::vector<HistoryArenas> history_;  // of each shard
+  int began_ = 0;                       // the iteration that began with a history of zeros
+  int reset_every_ = 0;                 // 0: never
   size_t at_work_ = 0;
   Clipping clipping_;
 };

@@ -25,6 +25,20 @@ Status check_range(const char* field, double value, double low, double high) {
       fmt::format("sync {{ {}: {:g} }}: it must be from {:g} to {:g}", field, value, low, high));
 }
 
+/// What would have no effect is refused.
+Status check_transfer(const caffe::SyncParameter& sync) {
+  if (sync.wire() == "float32" && sync.exchange() == "tree") return {};
+  const bool compressed = sync.compression() != "none";
+  if (find_sync_mode(sync.mode())->wire && !compressed) return {};
+  return invalid_argument(
+      fmt::format("sync {{ wire: \"{}\" exchange: \"{}\" }}: {} has a form and a way of its own; "
+                  "leave both out, or "
+                  "use mode \"{}\" without compression",
+                  sync.wire(), sync.exchange(),
+                  compressed ? "compression" : fmt::format("mode \"{}\"", sync.mode()),
+                  fmt::join(sync_mode_names(&SyncMode::wire), "\" or \"")));
+}
+
 }  // namespace
 
 HistoryRule history_rule(const caffe::SyncParameter& sync) {
@@ -80,6 +94,7 @@ Status check_sync(const caffe::SyncParameter& sync) {
   CFT_TRY(check_range("compression_density", double(sync.compression_density()), 1e-6, 1));
   CFT_TRY(check_range("check_interval", sync.check_interval(), 0, 1e9));
   CFT_TRY(check_range("group_size", sync.group_size(), 0, 1e6));
+  CFT_TRY(check_transfer(sync));
   if (sync.compression() == "none" || find_sync_mode(sync.mode())->compression) return {};
   return invalid_argument(
       fmt::format("sync {{ compression: \"{}\" }}: only gradients are compressed, and mode \"{}\" "

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/base/elementary.h"
 #include "core/data/source.h"
 #include "core/layers/indices.h"
 
@@ -20,8 +20,8 @@ int64_t width_of(const Shape& shape) { return shape.axes() > 0 ? shape.count(1) 
 double log_probability(const float* scores, int64_t classes, int64_t label) {
   const float most = *std::max_element(scores, scores + classes);
   double sum = 0;
-  for (int64_t c = 0; c < classes; ++c) sum += std::exp(double(scores[c] - most));
-  return double(scores[label] - most) - std::log(sum);
+  for (int64_t c = 0; c < classes; ++c) sum += elementary::exp(double(scores[c] - most));
+  return double(scores[label] - most) - elementary::log(sum);
 }
 
 }  // namespace

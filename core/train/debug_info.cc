@@ -33,7 +33,7 @@ Result<std::unique_ptr<DebugInfo>> DebugInfo::create(Graph graph, const Net::Opt
 Status DebugInfo::log_pass(const Plan& plan, std::span<const float> weights, const Logger& log) {
   std::ranges::copy(weights, net_->param_arena().begin());
   net_->clear_param_diffs();
-  take_inputs(plan);
+  CFT_TRY(take_inputs(plan));
   const std::vector<Node>& nodes = net_->graph().nodes();
   for (int n = 0; n < int(nodes.size()); ++n) {
     CFT_TRY(net_->forward(n, n).status());
@@ -48,13 +48,16 @@ Status DebugInfo::log_pass(const Plan& plan, std::span<const float> weights, con
   return {};
 }
 
-void DebugInfo::take_inputs(const Plan& plan) {
+/// The last batch of an epoch may be smaller than the others.
+Status DebugInfo::take_inputs(const Plan& plan) {
   for (const Plan::Blob& input : plan.inputs()) {
-    for (const Net::Blob& blob : net_->blobs()) {
-      if (blob.name != input.name || blob.shape.count() != input.shape.count()) continue;
-      std::copy_n(input.data, input.shape.count(), blob.data.get());
+    for (size_t i = 0; i < net_->blobs().size(); ++i) {
+      if (net_->blobs()[i].name != input.name) continue;
+      CFT_TRY(net_->reshape_blob(int(i), input.shape));
+      std::copy_n(input.data, input.shape.count(), net_->blobs()[i].data.get());
     }
   }
+  return {};
 }
 
 void DebugInfo::log_forward(const Node& node, const Logger& log) const {

@@ -24,7 +24,7 @@ class DebugInfo {
 
  private:
   explicit DebugInfo(std::unique_ptr<Net> net) : net_(std::move(net)) {}
-  void take_inputs(const Plan& plan);
+  Status take_inputs(const Plan& plan);
   void log_forward(const Node& node, const Logger& log) const;
   void log_backward(const Node& node, const Logger& log) const;
   void log_norms(const Logger& log) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "core/data/row_reader.h"
@@ -290,7 +291,15 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
   CFT_ASSIGN(Sampler sampler, Sampler::make(store.counts(), form->fed.batch, seed_));
 
   caffe::SolverParameter p = options_.solver;
-  if (options_.epochs > 0) p.set_max_iter(int(options_.epochs * sampler.batches_per_epoch()));
+  if (options_.epochs > 0) {
+    const int64_t batches = sampler.batches_per_epoch();
+    if (options_.epochs > std::numeric_limits<int>::max() / batches) {
+      return invalid_argument(fmt::format("{} epochs of {} batches are more iterations than {}",
+                                          options_.epochs, batches,
+                                          std::numeric_limits<int>::max()));
+    }
+    p.set_max_iter(int(options_.epochs * batches));
+  }
   CFT_ASSIGN(const LrPolicy policy, LrPolicy::create(p));
   const auto update = [&] {
     return ArenaUpdate::make(p, param_spans(form->graph), form->graph.learned_size());

@@ -37,8 +37,13 @@ Status Trainer::begin(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
   CFT_ASSIGN(ImmediateUpdate* const immediate, make_mode(loop));
-  if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
-  if (options_.survivors) CFT_TRY(elect_source(loop));
+  const auto state = std::exchange(restored_, nullptr);
+  if (state) CFT_TRY(loop.sync->restore(*state));
+  if (options_.survivors) {
+    CFT_TRY(elect_source(loop));
+    NoHistory joined(size_t(loop.history_per_param), iter_);
+    if (!state) CFT_TRY(loop.sync->restore(joined));
+  }
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),
                            .immediate = immediate,
@@ -58,6 +63,7 @@ Status Trainer::begin(Loop& loop) {
   }
   CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
   if (!options_.survivors) rows_used_.clear();
+  loop.first_iter = iter_;
   loop.start = loop.last_report = loop.last_heard = Loop::Clock::now();
   return {};
 }

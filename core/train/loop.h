@@ -56,6 +56,7 @@ struct Trainer::Loop {
   std::optional<Progress> last_progress;  ///< of the last iteration, until it has been tested
   std::vector<float> weights_before;      ///< before the last update, for snapshot_diff
 
+  int first_iter = 0;  ///< the iteration that the run began with
   Clock::time_point start, last_report, last_heard;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;
   int64_t rows = 0, last_rows = 0;  ///< rows used by this rank; those up to the last report

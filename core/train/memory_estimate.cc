@@ -2,9 +2,11 @@
 #include "core/train/memory_estimate.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/graph/arena.h"
 #include "core/model/file.h"
+#include "core/sync/modes.h"
 
 namespace cafetiere {
 namespace {
@@ -33,6 +35,17 @@ MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
           .blobs = plan.arena_bytes,
           .inputs = input_bytes(plan) * (1 + kBatchesHeld),
           .overhead = kOverhead};
+}
+
+int64_t sync_bytes(const Graph& graph, const caffe::SyncParameter& sync, int history_per_param,
+                   int shards, bool alone) {
+  const SyncMode* mode = find_sync_mode(sync.mode());
+  if (!mode) return 0;
+  int arrays = mode->arrays + std::bit_width(unsigned(shards - 1));  // sums of 1, 2, 4 ... shards
+  if (mode->own_history) arrays += (shards - 1) * history_per_param;
+  if (sync.compression() != "none") arrays += 2;  // the sum, and the error feedback
+  if (alone) --arrays;
+  return arrays * graph.arena_size() * kFloat;
 }
 
 MemoryEstimate estimate_scoring(const Graph& graph, const PlanOutline& plan) {

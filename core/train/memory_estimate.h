@@ -8,12 +8,12 @@
 
 namespace cafetiere {
 
-/// Bytes by purpose, for one rank with one shard; more shards add a few gradients (ceil(log2
-/// shards)). A single rank may have a plan with `updates`: the gradients are then part of the
+/// Bytes by purpose, for one rank with one shard. A single rank may have a plan with `updates`: the gradients are then part of the
 /// blobs. Not counted: the pages of a mapped LMDB, which the system can reclaim, and the file read
 /// by an HDF5Data layer.
 struct MemoryEstimate {
   int64_t parameters = 0, gradients = 0, history = 0;
+  int64_t sync = 0;        ///< what the mode keeps beside those: sync_bytes()
   int64_t blobs = 0;       ///< the plan's arena: blobs, their gradients, scratch
   int64_t inputs = 0;      ///< the current batch and the prefetched ones
   int64_t test_nets = 0;   ///< their blobs, batches, kernels, and parameters not shared with the
@@ -25,7 +25,8 @@ struct MemoryEstimate {
 
   /// Memory between snapshots.
   int64_t of_a_step() const {
-    return parameters + gradients + history + blobs + inputs + test_nets + debug_info + overhead;
+    return parameters + gradients + history + sync + blobs + inputs + test_nets + debug_info +
+           overhead;
   }
   /// Peak memory.
   int64_t total() const { return of_a_step() + snapshot; }
@@ -36,6 +37,11 @@ struct MemoryEstimate {
 /// and snapshots.
 MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
                                  int history_per_param);
+
+/// What the mode of `sync` keeps on a rank with so many shards, beside weights, gradients and a
+/// history: further histories, sums and copies. `alone`: there is no other rank.
+int64_t sync_bytes(const Graph& graph, const caffe::SyncParameter& sync, int history_per_param,
+                   int shards, bool alone);
 
 /// The estimate for running `plan` forward only.
 MemoryEstimate estimate_scoring(const Graph& graph, const PlanOutline& plan);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "core/base/split_list.h"
@@ -99,6 +100,12 @@ Status NetSolver::join(std::shared_ptr<Group> group) {
 }
 
 Status NetSolver::step(int count) {
+  if (count < 0 || count > std::numeric_limits<int>::max() - iter_) {
+    return invalid_argument(fmt::format(
+        "{} iterations after {}: the number must not be negative, nor go beyond the solver's last, "
+        "{}",
+        count, iter_, std::numeric_limits<int>::max()));
+  }
   Status status = iterate(count);
   if (!status.ok() && group_) group_->cancel();  // otherwise the others would wait for this rank
   return status;

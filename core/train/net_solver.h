@@ -43,7 +43,7 @@ class NetSolver {
   /// Every rank must call it at the same iteration. Each rank keeps the whole history.
   Status join(std::shared_ptr<Group> group);
 
-  /// Runs `count` iterations: passes and updates, with tests and snapshots when due.
+  /// Runs `count` iterations, 0 or more: passes and updates, with tests and snapshots when due.
   Status step(int count);
   /// Trains to max_iter; ends with a snapshot, the loss and a test, as configured.
   Status solve();

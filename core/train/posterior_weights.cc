@@ -2,8 +2,9 @@
 #include "core/train/posterior_weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "core/base/elementary.h"
 
 namespace cafetiere {
 namespace {
@@ -16,7 +17,7 @@ constexpr double kLeastShare = 1e-12;
 void normalize(std::span<double> logs) {
   const double most = std::ranges::max(logs);
   double sum = 0;
-  for (double& w : logs) sum += w = std::exp(w - most);
+  for (double& w : logs) sum += w = elementary::exp(w - most);
   for (double& w : logs) w /= sum;
 }
 
@@ -25,7 +26,7 @@ void normalize(std::span<double> logs) {
 std::vector<double> posterior_weights(const Candidates& c, std::span<const float> likelihood) {
   constexpr int kRounds = 10;
   const auto width = size_t(c.per_value()), nearest = size_t(c.nearest);
-  const double own = -kOwnGain - std::log(double(c.values));
+  const double own = -kOwnGain - elementary::log(double(c.values));
   std::vector<double> weights(likelihood.size());
   std::vector<double> share(size_t(c.prototypes), 1 / double(c.prototypes));
   for (int round = 0; round <= kRounds; ++round) {
@@ -35,7 +36,7 @@ std::vector<double> posterior_weights(const Candidates& c, std::span<const float
       const auto prototype = std::span(c.near).subspan(v * nearest, nearest);
       for (size_t i = 0; i < width; ++i) {
         const double prior =
-            i < nearest ? std::log(share[size_t(prototype[i])] + kLeastShare) : own;
+            i < nearest ? elementary::log(share[size_t(prototype[i])] + kLeastShare) : own;
         of_value[i] = double(likelihood[v * width + i]) + prior;
       }
       normalize(of_value);

@@ -109,6 +109,7 @@ Status Replica::build() {
                                              .pool = pool_.get(),
                                              .log = options_.log},
                                  ShardRange{options_.shard, options_.shard + 1}, std::move(update));
+  if (rule_ == HistoryRule::kReset) replicas_->reset_every(p.sync().period());
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
   return p.test_interval() > 0 ? build_test() : Status();
@@ -175,12 +176,11 @@ Status Replica::take(std::span<const float> shared) {
   const size_t floats = weights().size();
   std::copy_n(shared.begin(), floats, weights().begin());
   size_t at = floats;
+  if (rule_ == HistoryRule::kReset) replicas_->reset_history();
+  if (rule_ != HistoryRule::kAveraged) return {};
   for (std::vector<float>& kind : replicas_->history(0)) {
-    if (rule_ == HistoryRule::kReset) std::ranges::fill(kind, 0.f);
-    if (rule_ == HistoryRule::kAveraged) {
-      std::copy_n(shared.begin() + ptrdiff_t(at), floats, kind.begin());
-      at += floats;
-    }
+    std::copy_n(shared.begin() + ptrdiff_t(at), floats, kind.begin());
+    at += floats;
   }
   return {};
 }

@@ -84,7 +84,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   const double elapsed = std::max(1e-9, Loop::seconds(loop.last_report));
   if (shown) {
     options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,
-                      steps / elapsed, elapsed, p.display(), loop.last_loss);
+                      steps / elapsed, elapsed, steps, loop.last_loss);
     log_outputs(loop, outputs);
     options_.log.info("Iteration {}, lr = {:g}", iter, loop.last_rate);
   }
@@ -164,6 +164,7 @@ void Trainer::send_progress(Loop& loop, int iter, double elapsed, std::span<cons
       .wait_data = (loop.runner->wait_seconds() - loop.last_wait) / elapsed,
       .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
       .seconds = Loop::seconds(loop.start),
+      .first_step = loop.first_iter,
       .outputs = {},
       .ranks = std::move(times)};
   for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {

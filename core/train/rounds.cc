@@ -24,6 +24,10 @@ Result<std::unique_ptr<Rounds>> Rounds::create(ReplicaOptions options) {
 Status Rounds::build() {
   const caffe::SolverParameter& p = solver();
   rule_ = history_rule(p.sync());
+  if (p.sync().wire() != "float32" || p.sync().exchange() != "tree") {
+    options_.log.warning(
+        "sync: wire and exchange have no effect where a driver adds the replicas up");
+  }
   CFT_ASSIGN(const NetChoice choice, training_choice(options_));
   CFT_ASSIGN(graph_, training_graph(choice));
   CFT_TRY(check_layer_names(graph_).with_context(choice.net.source));

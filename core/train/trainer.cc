@@ -162,10 +162,18 @@ bool Trainer::needs_files() const {
 Status Trainer::save(const std::string& model_path, const std::string& state_path) {
   if (!model_path.empty()) CFT_TRY(write_hdf5_weights(graph_, weights(), {}, model_path));
   if (state_path.empty()) return {};
-  if (std::exchange(state_on_disk_, false)) return move_file(options_.large_state, state_path);
+  if (state_on_disk_) {
+    CFT_TRY(move_file(options_.large_state, state_path));
+    state_on_disk_ = false;
+    return {};
+  }
   if (!state_) return no_state();
-  return write_solver_state(*source_of(*std::exchange(state_, std::nullopt)), state_path,
-                            ModelFormat::kHdf5);
+  const auto state = source_of(*std::exchange(state_, std::nullopt));
+  const Status written = write_solver_state(*state, state_path, ModelFormat::kHdf5);
+  if (!written.ok()) {  // it may be asked for again
+    CFT_ASSIGN(state_, whole_state(*state));
+  }
+  return written;
 }
 
 /// A requested checkpoint goes to on_checkpoint(); with `keep`, the state is kept for

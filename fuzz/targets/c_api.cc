@@ -186,7 +186,7 @@ void call_rounds(CallArguments& a) {
   const float* const arrays[] = {api_floats, api_floats, api_floats};
   const auto floats = std::min<uint64_t>(uint64_t(a.number()), kFloats);
   const auto count = std::min(int32_t(a.number()), int32_t(std::size(arrays)));
-  switch (a.byte() % 16) {
+  switch (a.byte() % 15) {
     case 0:
       return keep_object<cft_replica>(a,
                                       [&](auto out) { return cft_replica_create(a.text(), out); });
@@ -215,21 +215,19 @@ void call_rounds(CallArguments& a) {
     case 8:
       return keep_object<cft_rounds>(a, [&](auto out) { return cft_rounds_create(a.text(), out); });
     case 9:
-      return call(a, cft_rounds_event);
-    case 10:
       return call(a, cft_rounds_restore);
-    case 11:
+    case 10:
       return keep_text(a, [&](auto out) { return cft_rounds_describe(rounds, out); });
-    case 12:
+    case 11:
       checked(cft_rounds_shared(rounds, api_floats, floats));
       return;
-    case 13:
+    case 12:
       checked(cft_rounds_end(rounds, arrays, count, floats));
       checked(cft_rounds_test(rounds, double(count)));
       keep_bytes(a, [&](auto... out) { return cft_rounds_begin_posterior(rounds, out...); });
       checked(cft_rounds_end_posterior(rounds, arrays, count, floats));
       return;
-    case 14:
+    case 13:
       return keep_bytes(a, [&](auto... out) { return cft_rounds_model(rounds, out...); });
     default:
       checked(cft_tree_sum(arrays, count, floats, api_sums));

@@ -85,6 +85,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * the one that the solver trains or, in phase TEST, the first of the solver's own test nets.
  * The solver's train_state or first test_state counts as in training.
  * "max_iter": as for the trainer; needed by a policy such as "cosine".
+ * "rank_shards": shards of the rank that memory is predicted for; default 1.
  * "sources": 1 asks only for {"sources": [{"name", "type", "tops", "roles": of the tops, as below,
  * "rows": whether a table may replace its files, and for a layer that reads files "source", "backend",
  * "root_folder", "channels", "height",
@@ -94,7 +95,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * out: {"name", "rows_net_text": only with "net" and "rows", the net after that change; "net_path": what
  *   the solver's "net:" says or "", "net_text": the net's text, in phase TEST with the level and stages
  *   of test_state inside, for the predictor; if no net was given, "solver_text": the solver with all its
- *   nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
+ *   nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for a rank among others and "memory_alone_bytes" for one alone,
  *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, where a
  *   multiply-add counts as two, and bytes of the buffers that its steps read and write, "data_layer":
  *   {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order
@@ -296,7 +297,8 @@ typedef struct cft_callbacks {
   /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display. Without a
    * display about once a second; if the display would come more than 10,000 times, at most five times a
    * second: {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
-   *  "wait_comm", "seconds"} | {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
+   *  "wait_comm", "seconds", "first_step": that of this run} |
+   * {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
    * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,
    *   such as the mode that "auto" takes; cft_trainer_log() gives all messages */
   int (*event)(void* context, const char* json);
@@ -448,11 +450,8 @@ CFT_API int cft_replica_step(const cft_replica* replica, int64_t* step);
 CFT_API void cft_replica_cancel(cft_replica* replica);
 CFT_API void cft_replica_destroy(cft_replica* replica);
 
-/* options: as for a replica, and "events" as for cft_trainer_create; "shard" and "inputs" are
- * ignored. */
+/* options: as for a replica; "shard" and "inputs" are ignored. */
 CFT_API int cft_rounds_create(const char* options, cft_rounds** out);
-/* Writes an event, a JSON object as cft_callbacks.event gets it, to the files of "events". */
-CFT_API int cft_rounds_event(cft_rounds* rounds, const char* event);
 /* As cft_trainer_restore. */
 CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t model_bytes,
                                const void* state, uint64_t state_bytes);

@@ -10,6 +10,7 @@
 
 #include "cafetiere/c_api.h"
 #include "core/model/weights.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_predictor.h"
 #include "tests/data/rows.h"
 
@@ -107,12 +108,8 @@ Trained train(const std::string& net, const std::string& solver = "", nlohmann::
   cft_rows* const to_test = rows();
   EXPECT_EQ(cft_trainer_validation(trainer, to_test), CFT_OK) << cft_last_error();
   if (cft_trainer_run(trainer, nullptr, to_train) == CFT_OK) {
-    void* bytes = nullptr;
-    uint64_t size = 0;
-    EXPECT_EQ(cft_trainer_model(trainer, &bytes, &size), CFT_OK) << cft_last_error();
-    trained.model.assign(static_cast<const char*>(bytes), size);
+    trained.model = handed_bytes(cft_trainer_model, trainer);
     trained.weights = weights_of(trained.model);
-    cft_free(bytes);
   } else {
     trained.error = cft_last_error();
   }

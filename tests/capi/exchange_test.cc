@@ -2,6 +2,7 @@
 // Nets and weights in other forms, and a net explained, through the C interface.
 #include <gmock/gmock.h>
 
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere {
@@ -11,80 +12,61 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Text or bytes of the library's.
-struct Given {
-  void* bytes = nullptr;
-  uint64_t size = 0;
-  ~Given() { cft_free(bytes); }
-  std::string text() const { return {static_cast<const char*>(bytes), size}; }
-};
-
 /// The weights that a training of the small net begins with.
-void first_weights(Given* model) {
+std::string first_weights() {
   cft_rounds* rounds = nullptr;
   const nlohmann::json options = {
       {"solver", kSmallSolver}, {"net", kSmallNet}, {"sync", "mode: 'average'"}};
-  ASSERT_EQ(cft_rounds_create(options.dump().c_str(), &rounds), 0) << cft_last_error();
-  ASSERT_EQ(cft_rounds_model(rounds, &model->bytes, &model->size), 0) << cft_last_error();
+  EXPECT_EQ(cft_rounds_create(options.dump().c_str(), &rounds), 0) << cft_last_error();
+  std::string model = handed_bytes(cft_rounds_model, rounds);
   cft_rounds_destroy(rounds);
+  return model;
 }
 
 /// The weights as safetensors, which hold floats and nothing that differs between two ways to a net.
-std::string tensors_of(const Given& model) {
-  Given file;
-  EXPECT_EQ(cft_weights_safetensors(model.bytes, model.size, &file.bytes, &file.size), 0)
-      << cft_last_error();
-  return file.text();
+std::string tensors_of(const std::string& model) {
+  return handed_bytes(cft_weights_safetensors, model.data(), model.size());
 }
 
 TEST(Exchange, SafetensorsKeepEveryBit) {
-  Given model, back;
-  first_weights(&model);
-  const std::string file = tensors_of(model);
+  const std::string file = tensors_of(first_weights());
   EXPECT_THAT(file, HasSubstr("ip.1"));
-  ASSERT_EQ(cft_safetensors_weights(file.data(), file.size(), &back.bytes, &back.size), 0)
-      << cft_last_error();
-  EXPECT_EQ(tensors_of(back), file);
-  EXPECT_EQ(cft_safetensors_weights("{", 1, &back.bytes, &back.size), CFT_INVALID_ARGUMENT);
+  EXPECT_EQ(tensors_of(handed_bytes(cft_safetensors_weights, file.data(), file.size())), file);
+  void* none = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(cft_safetensors_weights("{", 1, &none, &size), CFT_INVALID_ARGUMENT);
 }
 
 TEST(Exchange, OnnxGoesOutAndComesBack) {
-  Given model, onnx, back;
-  first_weights(&model);
+  const std::string model = first_weights();
   const nlohmann::json options = {{"net", kSmallNet}, {"shapes", {{"data", {2, 4, 1, 1}}}}};
-  ASSERT_EQ(
-      cft_onnx_export(options.dump().c_str(), model.bytes, model.size, &onnx.bytes, &onnx.size), 0)
-      << cft_last_error();
+  const std::string onnx =
+      handed_bytes(cft_onnx_export, options.dump().c_str(), model.data(), model.size());
   char* net = nullptr;
-  ASSERT_EQ(cft_onnx_import(onnx.bytes, onnx.size, 1, &net, &back.bytes, &back.size), 0)
-      << cft_last_error();
+  handed_bytes(cft_onnx_import, onnx.data(), onnx.size(), 1, &net);
   EXPECT_THAT(net, AllOf(HasSubstr("Softmax"), HasSubstr("num_output: 3"), Not(HasSubstr("Loss"))));
   cft_free(net);
-  EXPECT_EQ(cft_onnx_import(onnx.bytes, onnx.size, 0, &net, &back.bytes, &back.size),
-            CFT_INVALID_ARGUMENT);
+  void* back = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(cft_onnx_import(onnx.data(), onnx.size(), 0, &net, &back, &size), CFT_INVALID_ARGUMENT);
 }
 
 TEST(Exchange, OnnxRefusesANetWithoutItsWeights) {
-  Given model, onnx;
-  first_weights(&model);
+  const std::string model = first_weights();
   std::string net = kSmallNet;
   net.replace(net.find("\"ip\""), 4, "\"other\"");
   const nlohmann::json options = {{"net", net}};
-  EXPECT_NE(
-      cft_onnx_export(options.dump().c_str(), model.bytes, model.size, &onnx.bytes, &onnx.size), 0);
+  void* onnx = nullptr;
+  uint64_t size = 0;
+  EXPECT_NE(cft_onnx_export(options.dump().c_str(), model.data(), model.size(), &onnx, &size), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("no weights for layer 'other'"));
-  EXPECT_NE(cft_onnx_export(R"({"net": "", "shapes": {"data": [0]}})", nullptr, 0, &onnx.bytes,
-                            &onnx.size),
+  EXPECT_NE(cft_onnx_export(R"({"net": "", "shapes": {"data": [0]}})", nullptr, 0, &onnx, &size),
             0);
   EXPECT_THAT(cft_last_error(), HasSubstr("1 to 32 sizes"));
 }
 
 std::string explanation(const nlohmann::json& options) {
-  char* out = nullptr;
-  EXPECT_EQ(cft_explain(options.dump().c_str(), &out), 0) << cft_last_error();
-  const std::string text = out ? out : "";
-  cft_free(out);
-  return text;
+  return handed_text(cft_explain, options.dump().c_str());
 }
 
 TEST(Explain, TellsStepsAndMemory) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/handed.h"
 #include "tests/support/temp_dir.h"
 
 namespace cafetiere {
@@ -23,10 +24,7 @@ TEST(Hdf5File, ADatasetsShapeIsToldAsOftenAsItIsAskedFor) {
   cft_hdf5* file = nullptr;
   ASSERT_EQ(cft_hdf5_open(path.c_str(), &file), 0) << cft_last_error();
   for (int i = 0; i < 3; ++i) {
-    char* shape = nullptr;
-    ASSERT_EQ(cft_hdf5_shape(file, "data", &shape), 0) << cft_last_error();
-    EXPECT_STREQ(shape, "[100,300]");
-    cft_free(shape);
+    EXPECT_EQ(handed_text(cft_hdf5_shape, file, "data"), "[100,300]");
   }
   cft_hdf5_close(file);
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere {
@@ -65,11 +66,8 @@ KeyedNet alone(const KeyRows& rows, const json& net, const std::string& solver) 
   EXPECT_EQ(cft_table_create(options.dump().c_str(), &table), 0) << cft_last_error();
   const auto bytes = rows.bytes.span();
   EXPECT_EQ(cft_table_add(table, rows.count, bytes.data(), bytes.size()), 0) << cft_last_error();
-  char* text = nullptr;
-  EXPECT_EQ(cft_table_net(table, net.dump().c_str(), &text), 0) << cft_last_error();
   KeyedNet trained;
-  trained.net = text;
-  cft_free(text);
+  trained.net = handed_text(cft_table_net, table, net.dump().c_str());
   cft_table_destroy(table);
   cft_rows* given = nullptr;
   EXPECT_EQ(cft_rows_create(kKeyedSchema.dump().c_str(), &given), 0);
@@ -79,15 +77,8 @@ KeyedNet alone(const KeyRows& rows, const json& net, const std::string& solver) 
   const json training{{"solver", solver}, {"net", trained.net}, {"max_iter", steps}, {"seed", 7}};
   EXPECT_EQ(cft_trainer_create(training.dump().c_str(), nullptr, &trainer), 0) << cft_last_error();
   EXPECT_EQ(cft_trainer_run(trainer, nullptr, given), 0) << cft_last_error();
-  void* model = nullptr;
-  uint64_t size = 0;
-  EXPECT_EQ(cft_trainer_model(trainer, &model, &size), 0);
-  trained.model.assign(static_cast<const char*>(model), size);
-  cft_free(model);
-  char* result = nullptr;
-  EXPECT_EQ(cft_trainer_result(trainer, &result), 0);
-  trained.loss = json::parse(result)["loss"].get<double>();
-  cft_free(result);
+  trained.model = handed_bytes(cft_trainer_model, trainer);
+  trained.loss = json::parse(handed_text(cft_trainer_result, trainer))["loss"].get<double>();
   cft_trainer_destroy(trainer);
   cft_rows_destroy(given);
   return trained;

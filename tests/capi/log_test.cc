@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/comm/socket.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere {
@@ -108,17 +109,15 @@ TEST(Log, ToldByTheTrainerThatAStateIsOfAnotherCompression) {
   };
   std::vector<Rank> first = two_ranks(with("powersgd"));
   ASSERT_THAT(train(first, small_groups(2)), testing::Each(0)) << cft_last_error();
-  void *model = nullptr, *state = nullptr;
-  uint64_t model_bytes = 0, state_bytes = 0;
-  ASSERT_EQ(cft_trainer_model(first[0].trainer, &model, &model_bytes), 0) << cft_last_error();
-  ASSERT_EQ(cft_trainer_state(first[0].trainer, &state, &state_bytes), 0) << cft_last_error();
+  const std::string model = handed_bytes(cft_trainer_model, first[0].trainer);
+  const std::string state = handed_bytes(cft_trainer_state, first[0].trainer);
   std::vector<Rank> second = two_ranks(with("topk"));
   for (Rank& rank : second) {
-    ASSERT_EQ(cft_trainer_restore(rank.trainer, model, model_bytes, state, state_bytes), 0)
+    ASSERT_EQ(
+        cft_trainer_restore(rank.trainer, model.data(), model.size(), state.data(), state.size()),
+        0)
         << cft_last_error();
   }
-  cft_free(model);
-  cft_free(state);
   ASSERT_THAT(train(second, small_groups(2)), testing::Each(0)) << cft_last_error();
   EXPECT_THAT(second[0].listener.events, Contains(HasSubstr("the state is of")));
 }
@@ -161,16 +160,14 @@ TEST(Log, ToldByReplicasAndRounds) {
   cft_rounds* rounds = nullptr;
   ASSERT_EQ(cft_rounds_create(options.dump().c_str(), &rounds), 0) << cft_last_error();
   ASSERT_EQ(cft_rounds_log(rounds, &Listener::hear, &listener), 0);
-  void* model = nullptr;
-  uint64_t bytes = 0;
-  ASSERT_EQ(cft_rounds_model(rounds, &model, &bytes), 0);
+  const std::string model = handed_bytes(cft_rounds_model, rounds);
   options["net"] = kSmallNet;
   cft_rounds* second = nullptr;
   ASSERT_EQ(cft_rounds_create(options.dump().c_str(), &second), 0) << cft_last_error();
   ASSERT_EQ(cft_rounds_log(second, &Listener::hear, &listener), 0);
-  ASSERT_EQ(cft_rounds_restore(second, model, bytes, nullptr, 0), 0) << cft_last_error();
+  ASSERT_EQ(cft_rounds_restore(second, model.data(), model.size(), nullptr, 0), 0)
+      << cft_last_error();
   EXPECT_THAT(listener.log, Contains(HasSubstr("Ignoring source layer more")));
-  cft_free(model);
   cft_rounds_destroy(rounds);
   cft_rounds_destroy(second);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/handed.h"
 #include "tests/support/temp_dir.h"
 
 namespace cafetiere {
@@ -85,10 +86,7 @@ TEST(NetText, ALatin1NameIsDescribed) {
   const std::string options = nlohmann::json{{"path", path}}.dump();
   ASSERT_EQ(cft_net_create(options.c_str(), nullptr, &made), 0) << cft_last_error();
   const NetHandle net(made);
-  char* text = nullptr;
-  ASSERT_EQ(cft_net_describe(net.get(), &text), 0) << cft_last_error();
-  EXPECT_THAT(text, HasSubstr("caf\xef\xbf\xbd"));
-  cft_free(text);
+  EXPECT_THAT(handed_text(cft_net_describe, net.get()), HasSubstr("caf\xef\xbf\xbd"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/model/weights.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere::posterior_means {
@@ -86,11 +87,7 @@ Ended run(const json& options, cft_group* group = nullptr) {
       cft_trainer_run(trainer, group, rows) != 0) {
     done.error = cft_last_error();
   } else {
-    void* model = nullptr;
-    uint64_t bytes = 0;
-    EXPECT_EQ(cft_trainer_model(trainer, &model, &bytes), 0) << cft_last_error();
-    done.model.assign(static_cast<const char*>(model), bytes);
-    cft_free(model);
+    done.model = handed_bytes(cft_trainer_model, trainer);
   }
   cft_rows_destroy(rows);
   cft_trainer_destroy(trainer);

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_predictor.h"
 #include "tests/data/rows.h"
 #include "tests/support/temp_dir.h"
@@ -242,16 +243,14 @@ std::vector<std::string> default_outputs(const std::string& net) {
   nlohmann::json options = options_of(net, "", 0);
   options.erase("outputs");
   const auto p = predictor_of(options, kNet);
-  char* text = nullptr;
-  if (!p || cft_predictor_describe(p.get(), &text) != 0) return {};
-  const nlohmann::json outputs = nlohmann::json::parse(text)["outputs"];
-  cft_free(text);
+  if (!p) return {};
+  const auto outputs =
+      nlohmann::json::parse(handed_text(cft_predictor_describe, p.get()))["outputs"];
   std::vector<std::string> names;
   for (const nlohmann::json& output : outputs) names.push_back(output["name"]);
-  char* described = nullptr;
-  if (cft_describe(nlohmann::json{{"net", net}}.dump().c_str(), &described) != 0) return {};
-  EXPECT_EQ(nlohmann::json::parse(described)["predictions"], names);  // without weights
-  cft_free(described);
+  const std::string described =
+      handed_text(cft_describe, nlohmann::json{{"net", net}}.dump().c_str());  // without weights
+  EXPECT_EQ(nlohmann::json::parse(described)["predictions"], names);
   return names;
 }
 
@@ -262,10 +261,7 @@ TEST(Predictor, TellsTheShapeOfARowThatHasSeveralItems) {
       reshape_param { shape { dim: -1 dim: 2 } } })";
   const auto p = predictor(kNet + items, "flat");
   ASSERT_TRUE(p);
-  char* text = nullptr;
-  ASSERT_EQ(cft_predictor_describe(p.get(), &text), 0) << cft_last_error();
-  const auto told = nlohmann::json::parse(text);
-  cft_free(text);
+  const auto told = nlohmann::json::parse(handed_text(cft_predictor_describe, p.get()));
   EXPECT_EQ(told["batch"], 16);
   EXPECT_EQ(told["outputs"][0]["shape"], (std::vector{5, 2}));
   EXPECT_EQ(told["outputs"][0]["size"], kScores);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/handed.h"
 #include "tests/data/rows.h"
 #include "tests/support/temp_dir.h"
 
@@ -76,10 +77,8 @@ inline std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net,
 
 /// The outputs of `count` rows, one after another.
 inline std::vector<float> run(cft_predictor* p, const RowBytes& rows, int64_t count) {
-  char* text = nullptr;
-  EXPECT_EQ(cft_predictor_describe(p, &text), 0) << cft_last_error();
-  const int64_t size = nlohmann::json::parse(text)["outputs"][0]["size"];
-  cft_free(text);
+  const auto told = nlohmann::json::parse(handed_text(cft_predictor_describe, p));
+  const int64_t size = told["outputs"][0]["size"];
   std::vector<float> values(size_t(count * size));
   float* const outputs[] = {values.data()};
   EXPECT_EQ(cft_predictor_run(p, count, rows.span().data(), rows.span().size(), outputs), 0)

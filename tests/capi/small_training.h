@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/handed.h"
 #include "tests/data/rows.h"
 
 namespace cafetiere {
@@ -59,10 +60,7 @@ inline std::vector<cft_group*> small_groups(
                                  {"timeout_ms", 30000}};
     EXPECT_EQ(cft_group_create(options.dump().c_str(), &groups[size_t(rank)]), 0)
         << cft_last_error();
-    char* text = nullptr;
-    EXPECT_EQ(cft_group_address(groups[size_t(rank)], &text), 0) << cft_last_error();
-    addresses.emplace_back(text);
-    cft_free(text);
+    addresses.push_back(handed_text(cft_group_address, groups[size_t(rank)]));
   }
   if (before) before(addresses);
   std::vector<std::thread> threads;

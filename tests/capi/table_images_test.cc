@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/data/image.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere::pictures {
@@ -129,11 +130,7 @@ std::string train(const std::string& net, const Examples& examples) {
   EXPECT_EQ(
       cft_rows_append(rows, int64_t(examples.size()), bytes.span().data(), bytes.span().size()), 0);
   EXPECT_EQ(cft_trainer_run(trainer, nullptr, rows), 0) << cft_last_error();
-  void* model = nullptr;
-  uint64_t size = 0;
-  EXPECT_EQ(cft_trainer_model(trainer, &model, &size), 0) << cft_last_error();
-  std::string weights(static_cast<const char*>(model), size);
-  cft_free(model);
+  std::string weights = handed_bytes(cft_trainer_model, trainer);
   cft_rows_destroy(rows);
   cft_trainer_destroy(trainer);
   return weights;

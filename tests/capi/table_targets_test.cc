@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/model/weights.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere {
@@ -121,15 +122,8 @@ Trained train(const std::string& net, const std::string& solver, const Examples&
   if (cft_trainer_run(trainer, nullptr, rows) != 0) {
     trained.error = cft_last_error();
   } else {
-    void* model = nullptr;
-    uint64_t size = 0;
-    char* result = nullptr;
-    EXPECT_EQ(cft_trainer_model(trainer, &model, &size), 0) << cft_last_error();
-    trained.model.assign(static_cast<const char*>(model), size);
-    EXPECT_EQ(cft_trainer_result(trainer, &result), 0);
-    trained.result = json::parse(result);
-    cft_free(model);
-    cft_free(result);
+    trained.model = handed_bytes(cft_trainer_model, trainer);
+    trained.result = json::parse(handed_text(cft_trainer_result, trainer));
   }
   cft_rows_destroy(rows);
   cft_rows_destroy(held);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 
 namespace cafetiere {
@@ -69,21 +70,12 @@ void add(const Table& table, const TableRows& rows) {
 }
 
 std::string statistics(const Table& table) {
-  void* out = nullptr;
-  uint64_t bytes = 0;
-  EXPECT_EQ(cft_table_statistics(table.get(), &out, &bytes), 0) << cft_last_error();
-  const std::string text(static_cast<const char*>(out), bytes);
-  cft_free(out);
-  return text;
+  return handed_bytes(cft_table_statistics, table.get());
 }
 
 std::string net(const Table& table, json options = {}) {
   options["label"] = "answer";
-  char* out = nullptr;
-  EXPECT_EQ(cft_table_net(table.get(), options.dump().c_str(), &out), 0) << cft_last_error();
-  const std::string text = out ? out : "";
-  cft_free(out);
-  return text;
+  return handed_text(cft_table_net, table.get(), options.dump().c_str());
 }
 
 cft_rows* native(const TableRows& rows) {
@@ -107,11 +99,7 @@ std::string train(const std::string& net, const TableRows& given) {
   cft_rows* const rows = native(given);
   cft_group* group = nullptr;
   EXPECT_EQ(cft_trainer_run(trainer, group, rows), 0) << cft_last_error();
-  void* out = nullptr;
-  uint64_t bytes = 0;
-  EXPECT_EQ(cft_trainer_model(trainer, &out, &bytes), 0) << cft_last_error();
-  const std::string model(static_cast<const char*>(out), bytes);
-  cft_free(out);
+  const std::string model = handed_bytes(cft_trainer_model, trainer);
   cft_trainer_destroy(trainer);
   cft_rows_destroy(rows);
   cft_group_destroy(group);
@@ -244,11 +232,9 @@ TEST(Table, TheScoreOfMembersIsTheirMean) {
 TEST(Table, TheClassesAreTold) {
   const Table whole = table();
   add(whole, table_rows(0, 500));
-  char* out = nullptr;
   const json options{{"net", net(whole)}, {"phase", "TEST"}};
-  ASSERT_EQ(cft_describe(options.dump().c_str(), &out), 0) << cft_last_error();
-  const json tops = json::parse(out)["data_layer"]["tops"];
-  cft_free(out);
+  const json tops =
+      json::parse(handed_text(cft_describe, options.dump().c_str()))["data_layer"]["tops"];
   EXPECT_EQ(tops.back()["values"], json({"no", "yes"}));
   EXPECT_EQ(tops.front()["columns"], json({"age", "born"}));
 }

@@ -12,6 +12,7 @@
 #include "cafetiere/c_api.h"
 #include "core/model/solver_state.h"
 #include "core/model/weights.h"
+#include "tests/capi/handed.h"
 #include "tests/capi/small_training.h"
 #include "tests/data/rows.h"
 #include "tests/support/temp_dir.h"
@@ -61,21 +62,12 @@ TrainerHandle make_trained(const std::string& solver, Host* host) {
   return TrainerHandle(trainer);
 }
 
-std::string bytes_of(int (*get)(cft_trainer*, void**, uint64_t*), const TrainerHandle& trainer) {
-  void* bytes = nullptr;
-  uint64_t size = 0;
-  EXPECT_EQ(get(trainer.get(), &bytes, &size), CFT_OK) << cft_last_error();
-  std::string text(static_cast<const char*>(bytes), size);
-  cft_free(bytes);
-  return text;
-}
-
 /// The state that a run of five iterations ends with.
 SolverState state_after(const std::string& solver, Host* host) {
   const TrainerHandle trainer = make_trained(solver, host);
   const auto rows = trained_rows();
   EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
-  const std::string bytes = bytes_of(cft_trainer_state, trainer);
+  const std::string bytes = handed_bytes(cft_trainer_state, trainer.get());
   auto state = parse_solver_state(std::as_bytes(std::span(bytes)));
   EXPECT_TRUE(state.ok()) << state.status().message();
   return state.ok() ? *state : SolverState();
@@ -152,10 +144,13 @@ TEST(TrainerInterface, CheckpointsMayLeaveAndComeBackAsFiles) {
       << cft_last_error();
   std::filesystem::remove(state);  // what is open can still be read
   run.train(rest);
-  EXPECT_EQ(bytes_of(cft_trainer_model, whole), bytes_of(cft_trainer_model, rest));
-  EXPECT_EQ(bytes_of(cft_trainer_state, whole), bytes_of(cft_trainer_state, rest));
+  EXPECT_EQ(handed_bytes(cft_trainer_model, whole.get()),
+            handed_bytes(cft_trainer_model, rest.get()));
+  EXPECT_EQ(handed_bytes(cft_trainer_state, whole.get()),
+            handed_bytes(cft_trainer_state, rest.get()));
   const std::string saved = run.folder.path("saved.caffemodel.h5");
   const std::string saved_state = run.folder.path("saved.solverstate.h5");
+  EXPECT_NE(cft_trainer_save(rest.get(), "", "/no/such/folder/x"), CFT_OK);
   ASSERT_EQ(cft_trainer_save(rest.get(), saved.c_str(), saved_state.c_str()), CFT_OK)
       << cft_last_error();
   const auto weights = read_weights(saved);
@@ -273,10 +268,7 @@ void train_two_teams(AskedFor* run) {
   }
   for (std::thread& thread : threads) thread.join();
   for (cft_group* group : groups) cft_group_destroy(group);
-  char* text = nullptr;
-  EXPECT_EQ(cft_trainer_result(run->first, &text), CFT_OK) << cft_last_error();
-  run->sha256 = nlohmann::json::parse(text)["sha256"];
-  cft_free(text);
+  run->sha256 = nlohmann::json::parse(handed_text(cft_trainer_result, run->first))["sha256"];
 }
 
 // Where teams meet every seven steps, a checkpoint in between would have them meet there, too.
@@ -289,28 +281,16 @@ TEST(TrainerInterface, ACheckpointThatIsAskedForChangesNoWeights) {
   EXPECT_EQ(asked.sha256, undisturbed.sha256);
 }
 
-std::string hdf5_of(const std::function<int(void**, uint64_t*)>& form) {
-  void* bytes = nullptr;
-  uint64_t size = 0;
-  EXPECT_EQ(form(&bytes, &size), CFT_OK) << cft_last_error();
-  std::string file(static_cast<const char*>(bytes), size);
-  cft_free(bytes);
-  return file;
-}
-
 TEST(Hdf5Form, HoldsWhatTheBinaryFormDoes) {
   Host host;
   const TrainerHandle trainer = make_trained("", &host);
   const auto rows = trained_rows();
   ASSERT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
-  const std::string model = bytes_of(cft_trainer_model, trainer);
-  const std::string state = bytes_of(cft_trainer_state, trainer);
-  const std::string model_file = hdf5_of([&](void** out, uint64_t* size) {
-    return cft_weights_hdf5(model.data(), model.size(), out, size);
-  });
-  const std::string state_file = hdf5_of([&](void** out, uint64_t* size) {
-    return cft_state_hdf5(state.data(), state.size(), "a.caffemodel.h5", out, size);
-  });
+  const std::string model = handed_bytes(cft_trainer_model, trainer.get());
+  const std::string state = handed_bytes(cft_trainer_state, trainer.get());
+  const std::string model_file = handed_bytes(cft_weights_hdf5, model.data(), model.size());
+  const std::string state_file =
+      handed_bytes(cft_state_hdf5, state.data(), state.size(), "a.caffemodel.h5");
   EXPECT_EQ(model_file.substr(1, 3), "HDF");
   const auto weights_in = [](const std::string& bytes) {
     const auto net = parse_weights(std::as_bytes(std::span(bytes)));
@@ -329,10 +309,7 @@ TEST(Hdf5Form, HoldsWhatTheBinaryFormDoes) {
 }
 
 TEST(SyncModes, TheTableSaysWhatEachAllows) {
-  char* text = nullptr;
-  ASSERT_EQ(cft_sync_modes(&text), CFT_OK);
-  const nlohmann::json modes = nlohmann::json::parse(text);
-  cft_free(text);
+  const auto modes = nlohmann::json::parse(handed_text(cft_sync_modes));
   std::vector<std::string> names, survivors, rounds, one, equal;
   for (const auto& mode : modes) {
     names.push_back(mode["name"]);

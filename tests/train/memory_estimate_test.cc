@@ -90,12 +90,14 @@ struct Zeros : Source {
   }
 };
 
-Status train(const std::string& net, const std::string& type) {
+Status train(const std::string& net, const std::string& type, const std::string& sync = "",
+             int shards = 1) {
   TrainerOptions options;
+  options.shards = shards;
   CFT_ASSIGN(options.solver,
              parse_solver("base_lr: 0.001 lr_policy: 'fixed' max_iter: 3 momentum: 0.9 "
                           "snapshot_after_train: false random_seed: 1 type: '" +
-                              type + "'",
+                              type + "' sync { period: 1 " + sync + " }",
                           "solver"));
   CFT_ASSIGN(options.net, parse_net(net, "net"));
   options.has_net = true;
@@ -107,7 +109,10 @@ Status train(const std::string& net, const std::string& type) {
   return trainer->run(nullptr, {{"data", &source}}, {});
 }
 
-Result<MemoryEstimate> predict(const std::string& text, const std::string& type) {
+/// Of a training that updates the weights while it computes the gradients or, with a mode of its own,
+/// afterwards.
+Result<MemoryEstimate> predict(const std::string& text, const std::string& type,
+                               const std::string& sync = "", int shards = 1) {
   CFT_ASSIGN(const NetText net, parse_net(text, "net"));
   caffe::NetState state;
   state.set_phase(caffe::TRAIN);
@@ -117,8 +122,14 @@ Result<MemoryEstimate> predict(const std::string& text, const std::string& type)
   CFT_ASSIGN(const auto rule, make_update_rule(solver));
   const auto device = make_cpu_device();
   CFT_ASSIGN(const PlanOutline plan,
-             PlanOutline::make(graph, *device, {.backward = true, .outputs = {}, .updates = true}));
-  return estimate_training(graph, plan, rule->history_per_param());
+             PlanOutline::make(graph, *device,
+                               {.backward = true, .outputs = {}, .updates = sync.empty()}));
+  const int history = rule->history_per_param();
+  MemoryEstimate estimate = estimate_training(graph, plan, history);
+  caffe::SyncParameter mode;
+  CFT_TRY(merge_sync(sync, "sync", &mode));
+  estimate.sync = sync_bytes(graph, mode, history, shards, true);
+  return estimate;
 }
 
 struct NamedNet {
@@ -144,6 +155,37 @@ TEST_P(MemoryEstimates, AreWithinTenPercentOfWhatATrainingTakes) {
 INSTANTIATE_TEST_SUITE_P(Nets, MemoryEstimates,
                          testing::Values(NamedNet{"cifar10_quick", cifar10_quick},
                                          NamedNet{"AlexNet", alexnet}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+struct ModeCase {
+  const char* name;
+  std::string sync;
+  int shards;
+};
+class MemoryOfModes : public testing::TestWithParam<ModeCase> {};
+
+TEST_P(MemoryOfModes, IsPredicted) {
+  if (kSanitized) GTEST_SKIP() << "with a sanitizer";
+  const std::string net = data(4, 1, 64) + ip("ip", "data", 2000) + loss("ip");
+  const auto& [name, sync, shards] = GetParam();
+  const auto estimate = predict(net, "Adam", sync, shards);
+  ASSERT_TRUE(estimate.ok()) << estimate.status().message();
+  const int64_t predicted = estimate->total() - estimate->overhead;
+  const int64_t grown = growth_in_child([] { return train(lenet(), "SGD"); },
+                                        [&] { return train(net, "Adam", sync, shards); });
+  std::printf("%s: predicted %.1f MiB, measured %.1f MiB\n", name, double(predicted) / kMiB,
+              double(grown) / kMiB);
+  EXPECT_NEAR(double(predicted) / double(grown), 1, 0.15);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, MemoryOfModes,
+                         testing::Values(ModeCase{"Sums", "mode: 'allreduce'", 8},
+                                         ModeCase{"Compressed", "compression: 'topk'", 8},
+                                         ModeCase{"AverageOne", "mode: 'average'", 1},
+                                         ModeCase{"AverageEight", "mode: 'average'", 8},
+                                         ModeCase{"DiLoCo", "mode: 'diloco'", 3},
+                                         ModeCase{"Easgd", "mode: 'easgd'", 1},
+                                         ModeCase{"Downpour", "mode: 'downpour'", 1}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

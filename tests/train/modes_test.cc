@@ -100,6 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"AverageAveraged", solver("type: 'Adam' momentum: 0.9 base_lr: 0.001",
                                        "mode: 'average' period: 5 history: 'averaged'")},
         Mode{"AverageReset", solver(kSgd, "mode: 'average' period: 5 history: 'reset'")},
+        Mode{"AverageResetAdam", solver("type: 'Adam' momentum: 0.9 base_lr: 0.001",
+                                        "mode: 'average' period: 5 history: 'reset'")},
         Mode{"Nesterov",
              solver("type: 'Nesterov' base_lr: 0.01 momentum: 0.9", "mode: 'average' period: 5")},
         Mode{"AdaGrad", solver("type: 'AdaGrad' base_lr: 0.01", "mode: 'average' period: 5")},
@@ -206,6 +208,15 @@ TEST(Wire, OfSixteenBitsDoesNotCarryHistory) {
   EXPECT_GT(less, 0);
 }
 
+TEST(Wire, IsRefusedWhereItWouldHaveNoEffect) {
+  for (const char* text : {"mode: 'hierarchical' wire: 'float16'", "mode: 'easgd' exchange: 'ring'",
+                           "compression: 'topk' wire: 'bfloat16'"}) {
+    caffe::SyncParameter sync;
+    EXPECT_THAT(merge_sync(text, "sync", &sync).message(), testing::HasSubstr("of its own"))
+        << text;
+  }
+}
+
 TEST(Ring, IsTheTreeToRounding) {
   const Outcome tree = train(job(solver(kSgd, "mode: 'allreduce'"), 3));
   const Outcome ring = train(job(solver(kSgd, "mode: 'allreduce' exchange: 'ring'"), 3));
@@ -287,6 +298,18 @@ TEST(Auto, TrainsAndKeepsItsChoice) {
   const Outcome outcome = train(job(solver(kSgd, "mode: 'auto'"), 2));
   EXPECT_LT(outcome.losses.back(), outcome.losses.front());
   EXPECT_THAT(outcome.state, testing::HasSubstr("auto, period "));
+}
+
+// The solver's update, which takes most of such a step, is no exchange.
+TEST(Auto, AloneKeepsAllReduce) {
+  Job wide = job(solver("type: 'Adam' momentum: 0.9 base_lr: 0.001", "mode: 'auto'"), 1, 1);
+  wide.net = R"(name: "wide"
+    layer { name: "rows" type: "MemoryData" top: "data" top: "label"
+      memory_data_param { batch_size: 1 channels: 1 height: 12 width: 12 } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+      inner_product_param { num_output: 4000 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
+  EXPECT_THAT(train(wide).state, testing::HasSubstr("auto, period 1"));
 }
 
 TEST(Auto, GoesOnAsTheModeThatItChose) {

@@ -43,8 +43,10 @@ public record NetDescription(JsonNode json) {
 
   /** Asks the engine about a training. */
   public static NetDescription ofTraining(TrainingPlan plan) {
-    return ofTraining(plan.solver(), plan.net(), plan.settings(),
+    ObjectNode options = training(plan.solver(), plan.net(), plan.settings(),
         plan.maxIter() > 0 || plan.epochs().count() > 0);
+    int ranks = Math.max(1, Math.min(plan.workers(), plan.shards()));
+    return of(options.put("rank_shards", Math.max(1, (plan.shards() + ranks - 1) / ranks)).toString());
   }
 
   /** What the engine needs to know to explain a training, as in cft_explain. */
@@ -67,9 +69,14 @@ public record NetDescription(JsonNode json) {
    */
   public static NetDescription ofTraining(
       String solver, String net, SolverSettings settings, boolean hasSteps) {
+    return of(training(solver, net, settings, hasSteps).toString());
+  }
+
+  private static ObjectNode training(
+      String solver, String net, SolverSettings settings, boolean hasSteps) {
     ObjectNode options = options(solver, net, settings).put("phase", "TRAIN");
     if (hasSteps) options.put("max_iter", 1);
-    return of(options.toString());
+    return options;
   }
 
   /**
@@ -276,7 +283,7 @@ public record NetDescription(JsonNode json) {
     return json.path("solver").path("snapshot_format").asText().equals("HDF5");
   }
 
-  /** Bytes of native memory that a rank takes, without its rows: fewer where it is alone with one shard. */
+  /** Bytes of native memory that a rank takes, without its rows: fewer where it is alone. */
   public long memoryBytes(TrainingPlan plan) {
     boolean isAlone = plan.shards() == 1 && !plan.survivors();
     return json.path(isAlone ? "memory_alone_bytes" : "memory_bytes").asLong();
