@@ -44,8 +44,22 @@ Result<OnnxValues> bn(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Add", {scaled, layer.constant(w, 1)})};
 }
 
+/// Normalize of happynear's fork: each pixel over sqrt(sum of squares + 1e-6), or over the sum of
+/// absolute values + 1e-6. A second top holds these norms.
+OnnxValues pixel_normalize(const ExportLayer& layer, OnnxWriter& w) {
+  const bool l1 = layer.param.normalize_param().normalize_type() == "L1";
+  const std::string sum = w.node(l1 ? "ReduceL1" : "ReduceSumSquare", {layer.bottom()},
+                                 {{"axes", std::vector<int64_t>{1}}});
+  std::string norm = w.plus(sum, 1e-6F);
+  if (!l1) norm = w.node("Sqrt", {norm});
+  OnnxValues tops{w.node("Div", {layer.bottom(), norm})};
+  if (layer.top_shapes.size() > 1) tops.push_back(norm);
+  return tops;
+}
+
 /// x / sqrt(sum of squares + eps), times scale.
 Result<OnnxValues> normalize(const ExportLayer& layer, OnnxWriter& w) {
+  if (layer.param.has_normalize_param()) return pixel_normalize(layer, w);
   const caffe::NormalizeParameter& p = layer.param.norm_param();
   const Shape& x = layer.bottom_shape();
   std::vector<int64_t> axes{1};

@@ -224,6 +224,13 @@ FORKS = {
     "normalize pixels": one(
         "Normalize", "norm_param { across_spatial: false channel_shared: false }"
     ),
+    "normalize pixels of rows": one(
+        "Normalize", "norm_param { across_spatial: false channel_shared: false }", shape=(4, 5)
+    ),
+    "normalize without parameters": one("Normalize", "normalize_param { }"),
+    "normalize by the absolute sum": image(
+        layer("Normalize", 'normalize_param { normalize_type: "L1" }', tops="y norm")
+    ),
     "relu 6 with a slope": one("ReLU6", "relu6_param { negative_slope: 0.2 }"),
     "regions": inputs((2, 3, 6, 7), (4, 5))
     + layer(
