@@ -188,15 +188,10 @@ Status add_pair(const OnnxNode& node, OnnxReader& r, bool product,
   Result<Meeting> with_batch = meet(y, x, has_batch);
   CFT_ASSIGN(const Meeting meeting,
              has_batch && !with_batch.ok() ? meet(y, x) : std::move(with_batch));
-  caffe::LayerParameter reshape = r.layer("Reshape", node);
   const std::string inner = r.fresh(node.output());
-  reshape.set_name(inner);
-  reshape.set_bottom(0, pair[1 - large]);
-  reshape.set_top(0, inner);
-  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
-  for (int64_t dim : meeting.shape.dims()) shape->add_dim(dim);
-  if (has_batch && meeting.axis == 0) shape->set_dim(0, 0);
-  CFT_TRY(r.add(std::move(reshape)));
+  std::vector<int64_t> dims = meeting.shape.dims();
+  if (has_batch && meeting.axis == 0) dims[0] = 0;
+  CFT_TRY(r.add_reshape(node, pair[1 - large], inner, dims));
   caffe::LayerParameter layer = r.layer(product ? "Scale" : "Bias", node);
   layer.set_bottom(0, pair[large]);
   layer.add_bottom(inner);

@@ -9,14 +9,6 @@ namespace {
 
 constexpr float kMasked = -1e9F;  // its exponential is 0 beside any score's
 
-/// x W^T + b for rows x, parameters `first` on.
-std::string linear_product(const ExportLayer& layer, OnnxWriter& w, const std::string& x,
-                           size_t first, bool bias) {
-  OnnxValues inputs{x, layer.constant(w, first)};
-  if (bias) inputs.push_back(layer.constant(w, first + 1));
-  return w.node("Gemm", inputs, {{"transB", int64_t(1)}});
-}
-
 /// Zeros, and kMasked where a key follows its query; made by the model, which stays small.
 std::string causal_mask(OnnxWriter& w, int64_t tokens) {
   const std::string all = w.node("Expand", {w.scalar(kMasked), w.integers({tokens, tokens})});
@@ -30,7 +22,7 @@ Result<OnnxValues> attention(const ExportLayer& layer, OnnxWriter& w) {
   const int64_t width = features / heads;
   const std::string rows = w.reshape(layer.bottom(), {n * tokens, features});
   const std::string qkv =
-      w.reshape(linear_product(layer, w, rows, 0, p.bias_term()), {n, tokens, 3, heads, width});
+      w.reshape(layer.linear(w, rows, 0, p.bias_term()), {n, tokens, 3, heads, width});
   const std::string by_role =
       w.node("Transpose", {qkv}, {{"perm", std::vector<int64_t>{2, 0, 3, 1, 4}}});
   const OnnxValues parts =
@@ -45,8 +37,7 @@ Result<OnnxValues> attention(const ExportLayer& layer, OnnxWriter& w) {
       w.reshape(w.node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}}),
                 {n * tokens, features});
   const size_t outer = p.bias_term() ? 2 : 1;
-  return OnnxValues{
-      w.reshape(linear_product(layer, w, joined, outer, p.bias_term()), layer.top_shape())};
+  return OnnxValues{w.reshape(layer.linear(w, joined, outer, p.bias_term()), layer.top_shape())};
 }
 
 constexpr Exporter kAttentionExporters[] = {{"Attention", attention, true}};

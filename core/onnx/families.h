@@ -31,6 +31,12 @@ struct ExportLayer {
   std::string constant(OnnxWriter& writer, size_t i, const Shape& shape) const {
     return writer.parameter(i, shape, params[i]);
   }
+  /// x W^T for rows x, W being parameter `first`; with `bias`, the next one is added.
+  std::string linear(OnnxWriter& writer, const std::string& x, size_t first, bool bias) const {
+    OnnxValues inputs{x, constant(writer, first)};
+    if (bias) inputs.push_back(constant(writer, first + 1));
+    return writer.node("Gemm", inputs, {{"transB", int64_t(1)}});
+  }
 };
 
 /// Writes a layer and gives the values of its tops, in order; a top may be a bottom.

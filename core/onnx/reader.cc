@@ -285,4 +285,15 @@ Status OnnxReader::add(caffe::LayerParameter layer) {
   return {};
 }
 
+Status OnnxReader::add_reshape(const OnnxNode& node, const std::string& bottom,
+                               const std::string& top, const std::vector<int64_t>& dims) {
+  caffe::LayerParameter reshape = layer("Reshape", node);
+  if (top != node.output()) reshape.set_name(top);
+  reshape.set_bottom(0, bottom);
+  reshape.set_top(0, top);
+  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
+  for (int64_t dim : dims) shape->add_dim(dim);
+  return add(std::move(reshape));
+}
+
 }  // namespace cafetiere

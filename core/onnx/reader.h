@@ -90,6 +90,10 @@ class OnnxReader {
   Result<LayerShapes> shapes_of(const caffe::LayerParameter& layer) const;
   /// Adds a layer. Its bottoms are values, its tops names of new values.
   Status add(caffe::LayerParameter layer);
+  /// Adds a Reshape of `bottom` to `dims`, where 0 stays and -1 is the rest. What makes the node's
+  /// output is called as the node, another like its top.
+  Status add_reshape(const OnnxNode& node, const std::string& bottom, const std::string& top,
+                     const std::vector<int64_t>& dims);
 
  private:
   struct Value {

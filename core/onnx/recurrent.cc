@@ -30,13 +30,6 @@ OnnxValues by_step(OnnxWriter& w, const std::string& rows, const Sequence& s) {
   return w.nodes("Split", {rows, w.integers(sizes)}, sizes.size(), {{"axis", int64_t(0)}});
 }
 
-std::string linear_rows(const ExportLayer& layer, OnnxWriter& w, const std::string& x,
-                        size_t weights, bool bias) {
-  OnnxValues inputs{x, layer.constant(w, weights)};
-  if (bias) inputs.push_back(layer.constant(w, weights + 1));
-  return w.node("Gemm", inputs, {{"transB", int64_t(1)}});
-}
-
 bool has_static(const ExportLayer& layer, size_t states) {
   const size_t given = layer.param.recurrent_param().expose_hidden() ? states : 0;
   return layer.bottoms.size() > 2 + given;
@@ -52,11 +45,10 @@ Result<Sequence> sequence(const ExportLayer& layer, OnnxWriter& w, size_t states
   const bool fixed = has_static(layer, states);
   Sequence s{x[0], x[1], layer.top_shape()[2], fixed ? size_t(3) : size_t(2), "", {}, {}};
   const int64_t rows = s.steps * s.streams;
-  s.inputs =
-      by_step(w, linear_rows(layer, w, w.reshape(layer.bottom(), {rows, x.count(2)}), 0, true), s);
+  s.inputs = by_step(w, layer.linear(w, w.reshape(layer.bottom(), {rows, x.count(2)}), 0, true), s);
   if (fixed) {
     const std::string flat = w.node("Flatten", {layer.bottoms[2]});
-    const std::string summand = linear_rows(layer, w, flat, 2, false);
+    const std::string summand = layer.linear(w, flat, 2, false);
     for (std::string& input : s.inputs) input = w.node("Add", {input, summand});
   }
   s.continues = by_step(w, w.reshape(layer.bottoms[1], {rows, 1}), s);
@@ -124,7 +116,7 @@ Result<OnnxValues> lstm(const ExportLayer& layer, OnnxWriter& w) {
 Result<OnnxValues> rnn(const ExportLayer& layer, OnnxWriter& w) {
   CFT_ASSIGN(const Sequence s, sequence(layer, w, 1));
   OnnxValues tops = unroll(layer, w, s, 1, rnn_step);
-  const std::string out = w.node("Tanh", {linear_rows(layer, w, tops[0], s.recurrent + 1, true)});
+  const std::string out = w.node("Tanh", {layer.linear(w, tops[0], s.recurrent + 1, true)});
   tops[0] = w.reshape(out, layer.top_shape());
   return tops;
 }

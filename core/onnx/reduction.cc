@@ -59,11 +59,7 @@ Status add_reshaped(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter l
   const std::string inner = r.fresh(node.output());
   layer.set_top(0, inner);
   CFT_TRY(r.add(std::move(layer)));
-  caffe::LayerParameter reshape = r.layer("Reshape", node);
-  reshape.set_bottom(0, inner);
-  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
-  for (int64_t dim : dims) shape->add_dim(dim);
-  return r.add(std::move(reshape));
+  return r.add_reshape(node, inner, node.output(), dims);
 }
 
 /// A Reduction over the last axes; those that stay as ones are put back by a Reshape.

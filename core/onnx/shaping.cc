@@ -85,10 +85,7 @@ constexpr Exporter kShapingExporters[] = {
 Status add_reshape(const OnnxNode& node, OnnxReader& r, std::vector<int64_t> dims) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   if (!dims.empty() && x.axes() > 0 && dims[0] == x[0]) dims[0] = 0;
-  caffe::LayerParameter layer = r.layer("Reshape", node);
-  caffe::BlobShape* shape = layer.mutable_reshape_param()->mutable_shape();
-  for (int64_t dim : dims) shape->add_dim(dim);
-  return r.add(std::move(layer));
+  return r.add_reshape(node, node.input(0), node.output(), dims);
 }
 
 Status read_reshape(const OnnxNode& node, OnnxReader& r) {
