@@ -206,6 +206,10 @@ Result<Resized> resized(const OnnxNode& node, const OnnxReader& r, const Shape& 
 
 Status read_resize(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  const std::vector<int64_t> axes = node.integers("axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != int64_t(i)) return invalid_argument("axes must be left out, or all in order");
+  }
   CFT_ASSIGN(const Resized to, resized(node, r, x));
   const std::vector<int64_t>& sizes = to.sizes;
   const int h = x.axes() - 2;
@@ -220,6 +224,11 @@ Status read_resize(const OnnxNode& node, OnnxReader& r) {
   p->set_height(int32_t(sizes[size_t(h)]));
   p->set_width(int32_t(sizes[size_t(h) + 1]));
   if (node.integer("antialias", 0) != 0) return invalid_argument("antialias has no layer");
+  const std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch") {
+    return invalid_argument("keep_aspect_ratio_policy " + policy +
+                            " has no layer: give the sizes that it makes, with stretch");
+  }
   const std::string mode = node.text("mode", "nearest");
   const std::string at = node.text("coordinate_transformation_mode", "half_pixel");
   const std::string rounding = node.text("nearest_mode", "round_prefer_floor");
