@@ -212,10 +212,21 @@ Status read_unchanged(const OnnxNode& node, OnnxReader& r) {
   return r.alias(node.output(), node.input(0));
 }
 
+/// From opset 12 on an input may say that it drops.
+Status read_dropout(const OnnxNode& node, OnnxReader& r) {
+  if (node.has(2)) {
+    CFT_ASSIGN(const OnnxFloats training, r.floats(node.input(2)));
+    if (training.values.size() != 1 || training.values[0] != 0) {
+      return invalid_argument("training_mode is set; export the model for inference");
+    }
+  }
+  return read_unchanged(node, r);
+}
+
 constexpr Importer kActivationsImporters[] = {
     {"Abs", read_same<kAbsVal>},
     {"Clip", read_clip},
-    {"Dropout", read_unchanged},
+    {"Dropout", read_dropout},
     {"Elu", read_elu},
     {"Gelu", read_gelu},
     {"Greater", read_greater},

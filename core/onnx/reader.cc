@@ -73,12 +73,15 @@ Result<std::vector<Out>> tensor_values(const onnx::TensorProto& tensor) {
     case onnx::TensorProto::INT32:
       CFT_TRY((copy_values<int32_t>(tensor, tensor.int32_data(), count, &values)));
       return values;
+    case onnx::TensorProto::BOOL:
+      CFT_TRY((copy_values<uint8_t>(tensor, tensor.int32_data(), count, &values)));
+      return values;
     case onnx::TensorProto::INT64:
       CFT_TRY((copy_values<int64_t>(tensor, tensor.int64_data(), count, &values)));
       return values;
     default:
       return invalid_argument(fmt::format(
-          "constant {} has values of type {}; float, double, int32 and int64 are read",
+          "constant {} has values of type {}; float, double, int32, int64 and bool are read",
           tensor.name(),
           onnx::TensorProto::DataType_IsValid(tensor.data_type())
               ? onnx::TensorProto::DataType_Name(onnx::TensorProto::DataType(tensor.data_type()))
