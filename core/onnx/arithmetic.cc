@@ -240,6 +240,9 @@ Status read_commuting(const OnnxNode& node, OnnxReader& r) {
 template <bool kProduct>
 Status read_opposite(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(two_inputs(node));
+  if (kProduct && (r.holds_integers(node.input(0)) || r.holds_integers(node.input(1)))) {
+    return cuts_integers("a quotient of integers");
+  }
   if (r.is_constant(node.input(1))) {
     return add_constant(node, r, 0, kProduct, [](float c) { return kProduct ? 1 / c : -c; });
   }

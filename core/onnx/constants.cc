@@ -48,7 +48,9 @@ Status read_cast(const OnnxNode& node, OnnxReader& r) {
       !r.is_index(node.output())) {
     return invalid_argument("a cast to integers has no layer");
   }
-  return r.alias(node.output(), node.input(0));
+  CFT_TRY(r.alias(node.output(), node.input(0)));
+  r.set_integers(node.output(), integers && !r.is_constant(node.input(0)));
+  return {};
 }
 
 constexpr Importer kConstantsImporters[] = {

@@ -78,6 +78,13 @@ inline constexpr std::array kOnnxFamilies{
     &onnx_normalization, &onnx_parts,      &onnx_pooling,   &onnx_products,  &onnx_recurrent,
     &onnx_reduction,     &onnx_shaping,    &onnx_table};
 
+/// The refusal of `what`, whose fractions ONNX drops and no layer does.
+inline Status cuts_integers(const std::string& what) {
+  return invalid_argument(what +
+                          " cuts its fraction off, which no layer does: make floats of them " +
+                          "by a Cast before it");
+}
+
 /// What writes layers of `type`; null when they have no ONNX form.
 inline const Exporter* find_exporter(const std::string& type) {
   for (const OnnxFamily* family : kOnnxFamilies) {

@@ -91,7 +91,9 @@ Status read_rows(const OnnxNode& node, OnnxReader& r) {
   p->set_num_output(uint32_t(table.shape[1]));
   p->set_bias_term(false);
   floats_to_blob(table.values, table.shape, layer.add_blobs());
-  return r.add(std::move(layer));
+  CFT_TRY(r.add(std::move(layer)));
+  r.set_integers(node.output(), false);  // though its indices were
+  return {};
 }
 
 /// Items of a computed value at computed places.
@@ -110,6 +112,8 @@ Status read_gather(const OnnxNode& node, OnnxReader& r) {
   const bool of_values = !r.is_constant(node.input(0)), at_values = !r.is_constant(node.input(1));
   if (of_values) return read_items(node, r);
   if (at_values) return read_rows(node, r);
+  CFT_ASSIGN(const Shape given, r.constant_shape(node.input(0)));
+  if (given.axes() != 1) return invalid_argument("of constants, only a list of integers is read");
   CFT_ASSIGN(const std::vector<int64_t> from, r.integers(node.input(0)));
   CFT_ASSIGN(const std::vector<int64_t> indices, r.integers(node.input(1)));
   CFT_ASSIGN(const Shape shape, r.constant_shape(node.input(1)));

@@ -216,6 +216,14 @@ Status OnnxReader::add_input(const std::string& name, const Shape& shape, bool i
   return add(std::move(input));
 }
 
+void OnnxReader::set_integers(const std::string& value, bool integers) {
+  if (integers) {
+    integers_.insert(value);
+  } else {
+    integers_.erase(value);
+  }
+}
+
 Status OnnxReader::alias(const std::string& name, const std::string& value) {
   if (const auto found = constants_.find(value); found != constants_.end()) {
     add_constant(name, found->second);
@@ -223,6 +231,7 @@ Status OnnxReader::alias(const std::string& name, const std::string& value) {
   }
   CFT_TRY(shape(value).status());
   values_[name] = values_[value];
+  set_integers(name, holds_integers(value));
   return {};
 }
 
@@ -265,6 +274,7 @@ Result<LayerShapes> OnnxReader::shapes_of(const caffe::LayerParameter& layer) co
 Status OnnxReader::add(caffe::LayerParameter layer) {
   layer.set_name(layer_names_.make(layer.name()));
   CFT_ASSIGN(const LayerShapes shapes, shapes_of(layer));
+  const bool integers = layer.bottom_size() > 0 && holds_integers(layer.bottom(0));
   for (std::string& bottom : *layer.mutable_bottom()) bottom = values_[bottom].blob;
   if (layer.blobs_size() != int(shapes.params.size())) {
     return internal_error(fmt::format("a {} layer has {} parameters, not {}", layer.type(),
@@ -283,6 +293,7 @@ Status OnnxReader::add(caffe::LayerParameter layer) {
     if (!values_.emplace(layer.top(i), value).second) {
       return invalid_argument("two nodes make the value " + layer.top(i));
     }
+    if (integers) integers_.insert(layer.top(i));
   }
   *net_.add_layer() = std::move(layer);
   return {};

@@ -73,8 +73,10 @@ class OnnxReader {
   bool is_used(const std::string& value) const { return used_.contains(value); }
   /// Whether all that read a value are Gathers, of which it is the index.
   bool is_index(const std::string& value) const { return !numbers_.contains(value); }
-  /// Whether a value is an input of the model that holds integers.
+  /// Whether a value holds integers: an input of the model that does, or what is made of one.
   bool holds_integers(const std::string& value) const { return integers_.contains(value); }
+  /// Says so of a node's output where its first input does not.
+  void set_integers(const std::string& value, bool integers);
   Status add_input(const std::string& name, const Shape& shape, bool integers);
   /// Lets `name` stand for the blob, or the constant, behind `value`.
   Status alias(const std::string& name, const std::string& value);

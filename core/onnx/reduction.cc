@@ -81,6 +81,9 @@ Status read(const OnnxNode& node, OnnxReader& r, ReduceParam::ReductionOp op) {
   if (first == reduced.end() || std::count(first, reduced.end(), false) > 0) {
     return invalid_argument("only a reduction over the last axes has a layer; x is " + x.str());
   }
+  if (op == ReduceParam::MEAN && r.holds_integers(node.input(0))) {
+    return cuts_integers("a mean of integers");
+  }
   const bool keeps = node.integer("keepdims", 1) != 0;
   caffe::LayerParameter layer = r.layer("Reduction", node);
   layer.mutable_reduction_param()->set_operation(op);
@@ -121,12 +124,14 @@ Status read_top_k(const OnnxNode& node, OnnxReader& r) {
                argmax_layer(node, r, node.integer("axis", -1), k[0], i == 0));
     layer.set_top(0, node.output(i));
     CFT_TRY(r.add(std::move(layer)));
+    if (i == 1) r.set_integers(node.output(i), true);
   }
   return {};
 }
 
 Status read_argmax(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(caffe::LayerParameter layer, argmax_layer(node, r, node.integer("axis", 0), 1, false));
+  r.set_integers(node.output(), true);
   if (node.integer("keepdims", 1)) return r.add(std::move(layer));
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   std::vector<int64_t> dims = x.dims();
