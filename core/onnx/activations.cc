@@ -203,7 +203,9 @@ Status read_greater(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs two inputs");
   CFT_ASSIGN(const OnnxFloats level, r.floats(node.input(1)));
   if (level.values.size() != 1) return invalid_argument("the second input must be one number");
+  CFT_ASSIGN(const std::string x, r.with_axes(node, node.input(0), level.shape.axes()));
   caffe::LayerParameter layer = r.layer("Threshold", node);
+  layer.set_bottom(0, x);
   layer.mutable_threshold_param()->set_threshold(level.values[0]);
   return r.add(std::move(layer));
 }

@@ -98,10 +98,10 @@ constexpr Exporter kArithmeticExporters[] = {
 };
 
 /// Reads y = (scale x + shift)^power.
-Status add_power(const OnnxNode& node, OnnxReader& r, int x, float scale, float shift,
-                 float power) {
+Status add_power(const OnnxNode& node, OnnxReader& r, const std::string& x, float scale,
+                 float shift, float power) {
   caffe::LayerParameter layer = r.layer("Power", node);
-  layer.set_bottom(0, node.input(x));
+  layer.set_bottom(0, x);
   layer.mutable_power_param()->set_scale(scale);
   layer.mutable_power_param()->set_shift(shift);
   layer.mutable_power_param()->set_power(power);
@@ -115,16 +115,12 @@ struct Meeting {
   Shape shape;
 };
 
-/// With `keeps_first`, a first axis of 1 is part of that shape.
+/// x has as many axes or more. With `keeps_first`, a first axis of 1 is part of that shape.
 Result<Meeting> meet(const Shape& shape, const Shape& x, bool keeps_first = false) {
   const int lead = x.axes() - shape.axes();
   int begin = 0, end = shape.axes();
   while (begin < end && shape[begin] == 1 && !keeps_first) ++begin;
   while (end > begin + int(keeps_first) && shape[end - 1] == 1) --end;
-  if (begin + lead < 0) {
-    return invalid_argument("an operand of shape " + shape.str() + " makes x of shape " + x.str() +
-                            " larger");
-  }
   for (int i = begin; i < end; ++i) {
     if (shape[i] == x[i + lead]) continue;
     return invalid_argument("an operand of shape " + shape.str() + " meets x of shape " + x.str() +
@@ -138,14 +134,15 @@ template <class Change>
 Status add_constant(const OnnxNode& node, OnnxReader& r, int at, bool product,
                     const Change& change) {
   CFT_ASSIGN(OnnxFloats c, r.floats(node.input(1 - at)));
-  CFT_ASSIGN(const Shape x, r.shape(node.input(at)));
+  CFT_ASSIGN(const std::string bottom, r.with_axes(node, node.input(at), c.shape.axes()));
+  CFT_ASSIGN(const Shape x, r.shape(bottom));
   for (float& value : c.values) value = change(value);
-  if (c.values.size() == 1 && c.shape.axes() <= x.axes()) {
-    return add_power(node, r, at, product ? c.values[0] : 1, product ? 0 : c.values[0], 1);
+  if (c.values.size() == 1) {
+    return add_power(node, r, bottom, product ? c.values[0] : 1, product ? 0 : c.values[0], 1);
   }
   CFT_ASSIGN(const Meeting meeting, meet(c.shape, x));
   caffe::LayerParameter layer = r.layer(product ? "Scale" : "Bias", node);
-  layer.set_bottom(0, node.input(at));
+  layer.set_bottom(0, bottom);
   const auto place = [&](auto* p) {
     p->set_axis(meeting.axis);
     p->set_num_axes(meeting.shape.axes());
@@ -172,16 +169,25 @@ Status add_eltwise(const OnnxNode& node, OnnxReader& r, EltwiseOp::EltwiseOp op,
 /// Two values of one shape; or one that lacks the other's last axes, or has ones there, as the gate of
 /// a squeeze-and-excitation: Scale and Bias with two bottoms.
 Status add_pair(const OnnxNode& node, OnnxReader& r, bool product,
-                const std::array<std::string, 2>& pair) {
-  CFT_ASSIGN(const Shape a, r.shape(pair[0]));
-  CFT_ASSIGN(const Shape b, r.shape(pair[1]));
+                std::array<std::string, 2> pair) {
+  CFT_ASSIGN(Shape a, r.shape(pair[0]));
+  CFT_ASSIGN(Shape b, r.shape(pair[1]));
+  // The larger one is the first bottom, whose axes the layer's top has.
+  if (a.axes() < b.axes() && a.count() > b.count()) {
+    CFT_ASSIGN(pair[0], r.with_axes(node, pair[0], b.axes()));
+    CFT_ASSIGN(a, r.shape(pair[0]));
+  } else if (b.axes() < a.axes() && b.count() > a.count()) {
+    CFT_ASSIGN(pair[1], r.with_axes(node, pair[1], a.axes()));
+    CFT_ASSIGN(b, r.shape(pair[1]));
+  }
   if (a == b) {
     caffe::LayerParameter layer = r.layer("Eltwise", node);
     layer.mutable_bottom()->Assign(pair.begin(), pair.end());
     layer.mutable_eltwise_param()->set_operation(product ? EltwiseOp::PROD : EltwiseOp::SUM);
     return r.add(std::move(layer));
   }
-  const size_t large = a.count() >= b.count() ? 0 : 1;
+  const bool first = a.count() > b.count() || (a.count() == b.count() && a.axes() >= b.axes());
+  const size_t large = first ? 0 : 1;
   const Shape &x = large == 0 ? a : b, &y = large == 0 ? b : a;
   // A batch, even one of 1, stays and is left to the net, so that it may change.
   const bool has_batch = x.axes() > 0 && y.axes() == x.axes() && y[0] == x[0];
@@ -249,9 +255,10 @@ Status read_opposite(const OnnxNode& node, OnnxReader& r) {
   if (r.is_constant(node.input(0))) {
     CFT_ASSIGN(const OnnxFloats c, r.floats(node.input(0)));
     if (c.values.size() != 1) return invalid_argument("a constant in front must be one number");
-    if (!kProduct) return add_power(node, r, 1, -1, c.values[0], 1);
+    CFT_ASSIGN(const std::string x, r.with_axes(node, node.input(1), c.shape.axes()));
+    if (!kProduct) return add_power(node, r, x, -1, c.values[0], 1);
     if (c.values[0] == 0) return invalid_argument("0 / x has no layer");
-    return add_power(node, r, 1, 1 / c.values[0], 0, -1);
+    return add_power(node, r, x, 1 / c.values[0], 0, -1);
   }
   return add_opposite_pair(node, r, kProduct);
 }
@@ -260,13 +267,22 @@ Status read_pow(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(two_inputs(node));
   CFT_ASSIGN(const OnnxFloats c, r.floats(node.input(1)));
   if (c.values.size() != 1) return invalid_argument("the exponent must be one number");
-  return add_power(node, r, 0, 1, 0, c.values[0]);
+  if (r.holds_integers(node.input(0)) &&
+      !(c.values[0] >= 0 && c.values[0] == std::floor(c.values[0]))) {
+    return cuts_integers("such a power of integers");
+  }
+  CFT_ASSIGN(const std::string x, r.with_axes(node, node.input(0), c.shape.axes()));
+  return add_power(node, r, x, 1, 0, c.values[0]);
 }
 
-Status read_sqrt(const OnnxNode& node, OnnxReader& r) { return add_power(node, r, 0, 1, 0, 0.5F); }
-Status read_neg(const OnnxNode& node, OnnxReader& r) { return add_power(node, r, 0, -1, 0, 1); }
+Status read_sqrt(const OnnxNode& node, OnnxReader& r) {
+  return add_power(node, r, node.input(0), 1, 0, 0.5F);
+}
+Status read_neg(const OnnxNode& node, OnnxReader& r) {
+  return add_power(node, r, node.input(0), -1, 0, 1);
+}
 Status read_reciprocal(const OnnxNode& node, OnnxReader& r) {
-  return add_power(node, r, 0, 1, 0, -1);
+  return add_power(node, r, node.input(0), 1, 0, -1);
 }
 Status read_exp(const OnnxNode& node, OnnxReader& r) { return r.add(r.layer("Exp", node)); }
 Status read_log(const OnnxNode& node, OnnxReader& r) { return r.add(r.layer("Log", node)); }

@@ -310,4 +310,16 @@ Status OnnxReader::add_reshape(const OnnxNode& node, const std::string& bottom,
   return add(std::move(reshape));
 }
 
+Result<std::string> OnnxReader::with_axes(const OnnxNode& node, const std::string& value,
+                                          int axes) {
+  CFT_ASSIGN(const Shape x, shape(value));
+  if (x.axes() >= axes) return value;
+  std::vector<int64_t> dims(size_t(axes - x.axes()), 1);
+  dims.insert(dims.end(), x.dims().begin(), x.dims().end());
+  if (x.axes() > 0) dims[size_t(axes - x.axes())] = -1;  // the batch may change
+  const std::string inner = fresh(node.output());
+  CFT_TRY(add_reshape(node, value, inner, dims));
+  return inner;
+}
+
 }  // namespace cafetiere

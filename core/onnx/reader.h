@@ -96,6 +96,9 @@ class OnnxReader {
   /// output is called as the node, another like its top.
   Status add_reshape(const OnnxNode& node, const std::string& bottom, const std::string& top,
                      const std::vector<int64_t>& dims);
+  /// `value`, with ones in front where it has fewer axes: an operand of more gives ONNX's result as
+  /// many.
+  Result<std::string> with_axes(const OnnxNode& node, const std::string& value, int axes);
 
  private:
   struct Value {
