@@ -166,6 +166,13 @@ Status read_elu(const OnnxNode& node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
+Status read_selu(const OnnxNode& node, OnnxReader& r) {
+  caffe::LayerParameter layer = r.layer("SeLu", node);
+  layer.mutable_selu_param()->set_alpha(node.number("alpha", 1.67326319F));
+  layer.mutable_selu_param()->set_lambda(node.number("gamma", 1.05070102F));
+  return r.add(std::move(layer));
+}
+
 Status read_hard_sigmoid(const OnnxNode& node, OnnxReader& r) {
   if (std::fabs(node.number("alpha", 0.2F) - 1.F / 6) > 1e-6F ||
       node.number("beta", 0.5F) != 0.5F) {
@@ -239,6 +246,7 @@ constexpr Importer kActivationsImporters[] = {
     {"Mish", read_same<kMish>},
     {"PRelu", read_prelu},
     {"Relu", read_same<kReLU>},
+    {"Selu", read_selu},
     {"Sigmoid", read_same<kSigmoid>},
     {"Softplus", read_same<kBnll>},
     {"Tanh", read_same<kTanH>},

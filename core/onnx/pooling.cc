@@ -243,11 +243,22 @@ Status read(const OnnxNode& node, OnnxReader& r, PoolParam::PoolMethod method) {
 Status read_average(const OnnxNode& node, OnnxReader& r) { return read(node, r, PoolParam::AVE); }
 Status read_max_pool(const OnnxNode& node, OnnxReader& r) { return read(node, r, PoolParam::MAX); }
 
+Status read_roi_pool(const OnnxNode& node, OnnxReader& r) {
+  if (!node.has(1)) return invalid_argument("needs regions");
+  CFT_ASSIGN(const auto size, pair_of(node, "pooled_shape", 0));
+  if (size[0] == 0) return invalid_argument("needs a pooled_shape");
+  caffe::LayerParameter layer = r.layer("ROIPooling", node);
+  layer.add_bottom(node.input(1));
+  caffe::ROIPoolingParameter* p = layer.mutable_roi_pooling_param();
+  p->set_pooled_h(uint32_t(size[0])), p->set_pooled_w(uint32_t(size[1]));
+  p->set_spatial_scale(node.number("spatial_scale", 1));
+  return r.add(std::move(layer));
+}
+
 constexpr Importer kPoolingImporters[] = {
-    {"AveragePool", read_average},
-    {"GlobalAveragePool", read_global_average},
-    {"GlobalMaxPool", read_global_max},
-    {"MaxPool", read_max_pool},
+    {"AveragePool", read_average},      {"GlobalAveragePool", read_global_average},
+    {"GlobalMaxPool", read_global_max}, {"MaxPool", read_max_pool},
+    {"MaxRoiPool", read_roi_pool},
 };
 
 }  // namespace
