@@ -40,8 +40,11 @@ Result<OnnxValues> bn(const ExportLayer& layer, OnnxWriter& w) {
   if (p.bn_mode() != caffe::BNParameter::INFERENCE) {
     return invalid_argument("bn_mode: LEARN normalises by the batch; ONNX has no such form");
   }
-  const std::string scaled = w.node("Mul", {layer.bottom(), layer.constant(w, 0)});
-  return OnnxValues{w.node("Add", {scaled, layer.constant(w, 1)})};
+  std::vector<int64_t> channels(size_t(layer.bottom_shape().axes() - 1), 1);
+  channels[0] = layer.bottom_shape()[1];
+  const std::string scale = layer.constant(w, 0, Shape(channels));
+  const std::string scaled = w.node("Mul", {layer.bottom(), scale});
+  return OnnxValues{w.node("Add", {scaled, layer.constant(w, 1, Shape(channels))})};
 }
 
 /// Normalize of happynear's fork: each pixel over sqrt(sum of squares + 1e-6), or over the sum of
@@ -67,10 +70,14 @@ Result<OnnxValues> normalize(const ExportLayer& layer, OnnxWriter& w) {
   const std::string squares = w.node("Mul", {layer.bottom(), layer.bottom()});
   const std::string sum = w.node("ReduceSum", {squares, w.integers(axes)});
   const std::string norm = w.node("Sqrt", {w.node("Add", {sum, w.scalar(p.eps())})});
-  std::vector<int64_t> channels(size_t(x.axes() - 1), 1);
-  channels[0] = layer.param_shapes[0].count();
   const std::string y = w.node("Div", {layer.bottom(), norm});
-  return OnnxValues{w.node("Mul", {y, layer.constant(w, 0, Shape(channels))})};
+  std::string scale = layer.constant(w, 0);
+  if (!p.channel_shared() && x.axes() > 2) {
+    std::vector<int64_t> channels(size_t(x.axes() - 1), 1);
+    channels[0] = x[1];
+    scale = w.reshape(scale, Shape(channels));
+  }
+  return OnnxValues{w.node("Mul", {y, scale})};
 }
 
 Result<OnnxValues> layer_norm(const ExportLayer& layer, OnnxWriter& w) {
@@ -156,7 +163,7 @@ constexpr Exporter kNormalizationExporters[] = {
     {"LRN", lrn},
     {"LayerNorm", layer_norm},
     {"MVN", mvn},
-    {"Normalize", normalize},
+    {"Normalize", normalize, true},
     {"Softmax", softmax},
 };
 

@@ -208,13 +208,17 @@ LAYERS = {
 }
 
 
-# Layers of forks; some of their operators are written alone.
+# Layers of forks.
 FORKS = {
     "axpy": inputs((2, 3, 1, 1), (2, 3, 4, 5), (2, 3, 4, 5)) + layer("Axpy", "", "x y z", "t"),
     "axpy of two axes": inputs((2, 3), (2, 3, 4, 5), (2, 3, 4, 5))
     + layer("Axpy", "", "x y z", "t"),
     "bn": one("BN"),
     "bn of scale and shift": one("BN", "bn_param { bn_mode: INFERENCE }"),
+    "bn of scale and shift of rows": one("BN", "bn_param { bn_mode: INFERENCE }", shape=(4, 5)),
+    "bn of scale and shift of five axes": one(
+        "BN", "bn_param { bn_mode: INFERENCE }", shape=(2, 3, 2, 3, 2)
+    ),
     "batch norm with a scale": one("BatchNorm", "batch_norm_param { scale_bias: true }"),
     "depthwise": one(
         "ConvolutionDepthwise", f"convolution_param {{ kernel_size: 3 stride: 2 {GAUSS} }}"
@@ -320,3 +324,50 @@ def check_export(text):
     expected = scores(net)
     assert_close(runtime_scores("net.onnx", feeds), expected)
     return feeds, expected
+
+
+def save_model(
+    nodes,
+    constants=(),
+    shape=("N", 3, 6, 6),
+    outputs=("out",),
+    opset=17,
+    kind=onnx.TensorProto.FLOAT,
+    made=onnx.TensorProto.FLOAT,
+):
+    """Writes net.onnx, a model from "in" of a kind to `outputs` of unknown shapes."""
+    helper, value = onnx.helper, onnx.helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "made",
+        [value("in", kind, shape)],
+        [value(name, made, None) for name in outputs],
+        [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 8
+    onnx.save(model, "net.onnx")
+
+
+def check_import(shape=(1, 3, 6, 6), x=None):
+    """What was saved must score the same once it is read, with a batch of 1, and takes `shape`."""
+    if x is None:
+        x = np.random.default_rng(5).normal(size=shape).astype(np.float32)
+    net = import_net()
+    net.blobs["in"].reshape(*x.shape)
+    net.blobs["in"].data[...] = x
+    session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"in": x})
+    net.forward()
+    names = [output.name for output in session.get_outputs()]
+    assert_close(
+        {name: net.blobs[name].data for name in names}, dict(zip(names, expected, strict=True))
+    )
+
+
+def random_array(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def integers(*values):
+    return np.array(values, np.int64)

@@ -3,7 +3,15 @@
 
 import numpy as np
 import pytest
-from onnx_nets import assert_close, import_net, onnx, onnxruntime
+from onnx_nets import (
+    check_import,
+    import_net,
+    integers,
+    onnx,
+    onnxruntime,
+    random_array,
+    save_model,
+)
 from program import needs_the_program, run
 
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
@@ -12,40 +20,6 @@ pytestmark = needs_the_program
 
 
 node = helper.make_node
-
-
-def save_model(nodes, constants=(), shape=("N", 3, 6, 6), outputs=("out",), opset=17):
-    """Writes net.onnx, a model from "in" to `outputs` of unknown shapes."""
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes,
-        "made",
-        [value("in", onnx.TensorProto.FLOAT, shape)],
-        [value(name, onnx.TensorProto.FLOAT, None) for name in outputs],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
-    onnx.save(model, "net.onnx")
-
-
-def check_import(shape=(1, 3, 6, 6)):
-    """What was saved must score the same once it is read, with a batch of 1, and takes `shape`."""
-    x = np.random.default_rng(5).normal(size=shape).astype(np.float32)
-    net = import_net()
-    net.blobs["in"].reshape(*shape)
-    net.blobs["in"].data[...] = x
-    session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
-    expected = session.run(None, {"in": x})
-    net.forward()
-    names = [output.name for output in session.get_outputs()]
-    assert_close(
-        {name: net.blobs[name].data for name in names}, dict(zip(names, expected, strict=True))
-    )
-
-
-def random_array(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
 def test_shapes_computed_in_the_model(work):
@@ -99,10 +73,6 @@ def test_arithmetic_with_constants_and_gates(work):
         outputs=("out", "other"),
     )
     check_import()
-
-
-def integers(*values):
-    return np.array(values, np.int64)
 
 
 SLICES = {
