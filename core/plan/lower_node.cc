@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 
 namespace cafetiere {
-namespace {
 
 Status check_blob(const std::string& name, const Shape& shape) {
   if (shape.count() > 0) return {};
   return invalid_argument(
       fmt::format("blob '{}' has no values: its shape is {}", name, shape.str()));
 }
-
-}  // namespace
 
 ParamTensors add_param(Program& program, const Param& param, bool wants_gradient) {
   const std::string name = fmt::format("{}[{}]", param.layer, param.index);

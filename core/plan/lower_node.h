@@ -33,6 +33,9 @@ struct NodeTensors {
 LoweringContext layer_plan(const Node& node, Program& program, Device& device,
                            const NodeTensors& tensors);
 
+/// Refuses a blob without values.
+Status check_blob(const std::string& name, const Shape& shape);
+
 /// Rejects empty blobs, so that no kernel has to handle them.
 Status check_values(const Node& node, const LoweringContext& layer);
 

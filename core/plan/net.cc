@@ -9,6 +9,7 @@
 #include "core/device/isa.h"
 #include "core/graph/arena.h"
 #include "core/model/blob.h"
+#include "core/plan/lower_node.h"
 
 namespace cafetiere {
 
@@ -244,6 +245,10 @@ Status Net::forward_node(size_t n) {
   }
   if (node.layer->is_constant()) return {};
   if (!node.type->source) return run_node(n);
+  for (int top : node.tops) {
+    const Blob& blob = blobs_[size_t(blob_index(top))];
+    CFT_TRY(check_blob(blob.name, blob.shape).with_context(node.where));
+  }
   const auto fed = sources_.find(node.param.name());
   if (fed == sources_.end()) return {};
   std::vector<float*> tops;

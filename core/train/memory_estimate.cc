@@ -41,9 +41,10 @@ int64_t sync_bytes(const Graph& graph, const caffe::SyncParameter& sync, int his
                    int shards, bool alone) {
   const SyncMode* mode = find_sync_mode(sync.mode());
   if (!mode) return 0;
-  int arrays = mode->arrays + std::bit_width(unsigned(shards - 1));  // sums of 1, 2, 4 ... shards
+  const bool compressed = sync.compression() != "none";  // one sum, error feedback, what is sent
+  const int sums = compressed ? 3 : int(std::bit_width(unsigned(shards - 1)));  // of 1, 2, 4 shards
+  int arrays = mode->arrays + sums;
   if (mode->own_history) arrays += (shards - 1) * history_per_param;
-  if (sync.compression() != "none") arrays += 2;  // the sum, and the error feedback
   if (alone) --arrays;
   return arrays * graph.arena_size() * kFloat;
 }

@@ -66,7 +66,7 @@ TEST(Events, ProgressHasTheDocumentedForm) {
   p.seconds = 1.5;
   EXPECT_EQ(to_json(p),
             R"({"event":"progress","step":3,"max_iter":10,"epoch":0.5,"loss":2.25,"lr":0.5,)"
-            R"("rows_per_s":100.0,"wait_data":0.25,"wait_comm":0.0,"seconds":1.5})");
+            R"("rows_per_s":100.0,"wait_data":0.25,"wait_comm":0.0,"seconds":1.5,"first_step":0})");
 }
 
 TEST(Events, RoundTripKeepsOrderOfOutputs) {

@@ -109,7 +109,8 @@ TEST(Net, FilterMayLetNoRowThrough) {
     layer { name: "ip" type: "InnerProduct" bottom: "y" top: "z"
             inner_product_param { num_output: 3 weight_filler { type: "constant" value: 1 } } }
     layer { name: "relu" type: "ReLU" bottom: "z" top: "z" }
-    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "z" bottom: "m" top: "loss" })");
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "z" bottom: "m" top: "loss"
+            propagate_down: true propagate_down: false })");
   const int last = int(net->graph().nodes().size()) - 1;
   const auto pass = [&](std::vector<float> selector) {
     std::ranges::copy(selector, blob(*net, "s").data.get());
