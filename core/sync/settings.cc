@@ -32,8 +32,7 @@ Status check_transfer(const caffe::SyncParameter& sync) {
   if (find_sync_mode(sync.mode())->wire && !compressed) return {};
   return invalid_argument(
       fmt::format("sync {{ wire: \"{}\" exchange: \"{}\" }}: {} has a form and a way of its own; "
-                  "leave both out, or "
-                  "use mode \"{}\" without compression",
+                  "leave both out, or use mode \"{}\" without compression",
                   sync.wire(), sync.exchange(),
                   compressed ? "compression" : fmt::format("mode \"{}\"", sync.mode()),
                   fmt::join(sync_mode_names(&SyncMode::wire), "\" or \"")));

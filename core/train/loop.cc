@@ -37,12 +37,12 @@ Status Trainer::begin(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
   CFT_ASSIGN(ImmediateUpdate* const immediate, make_mode(loop));
-  const auto state = std::exchange(restored_, nullptr);
-  if (state) CFT_TRY(loop.sync->restore(*state));
+  const bool has_history = restored_ != nullptr;
+  if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
   if (options_.survivors) {
     CFT_TRY(elect_source(loop));
     NoHistory joined(size_t(loop.history_per_param), iter_);
-    if (!state) CFT_TRY(loop.sync->restore(joined));
+    if (!has_history) CFT_TRY(loop.sync->restore(joined));
   }
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),

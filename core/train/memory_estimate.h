@@ -8,9 +8,9 @@
 
 namespace cafetiere {
 
-/// Bytes by purpose, for one rank with one shard. A single rank may have a plan with `updates`: the gradients are then part of the
-/// blobs. Not counted: the pages of a mapped LMDB, which the system can reclaim, and the file read
-/// by an HDF5Data layer.
+/// Bytes by purpose, for one rank with one shard. A single rank may have a plan with `updates`: the
+/// gradients are then part of the blobs. Not counted: the pages of a mapped LMDB, which the system
+/// can reclaim, and the file read by an HDF5Data layer.
 struct MemoryEstimate {
   int64_t parameters = 0, gradients = 0, history = 0;
   int64_t sync = 0;        ///< what the mode keeps beside those: sync_bytes()
