@@ -76,11 +76,13 @@ Status NodeProgram::forward() {
 
 Status NodeProgram::backward() {
   if (!node_.needs_backward) return {};
-  for (size_t i = 0; lacks_rows() && i < blobs_.bottoms.size(); ++i) {
-    const BlobView& bottom = blobs_.bottoms[i];
-    if (node_.propagate_down[i]) clear("bottom diff", bottom.shape, bottom.diff);
+  if (lacks_rows()) {
+    for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
+      const BlobView& bottom = blobs_.bottoms[i];
+      if (node_.propagate_down[i]) clear("bottom diff", bottom.shape, bottom.diff);
+    }
+    return {};
   }
-  if (lacks_rows()) return {};
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
     const BlobView& top = blobs_.tops[i];
     // Read the top again: the caller may have changed it since forward. If a later in-place layer
