@@ -35,7 +35,7 @@ struct ReplicaHistory {
 };
 
 /// The tests seen by early stopping, as (iteration, value), and the weights of the best, in the
-/// layout of the net's parameters. Stored in the binary form only.
+/// layout of the net's parameters.
 struct StoppingTests {
   std::vector<std::pair<int, double>> curve;
   std::vector<float> best;

@@ -2,8 +2,12 @@
 #include "core/model/solver_state_hdf5.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/text_format.h>
 
 #include <utility>
+
+#include "core/model/parse_text.h"
+#include "core/model/prototxt.h"
 
 namespace cafetiere {
 namespace {
@@ -20,6 +24,37 @@ std::string path_of(const StateArray& array) {
   return "";
 }
 
+constexpr char kTests[] = "stopping/tests", kBest[] = "stopping/best";
+
+/// The tests of early stopping as the text of a StoppingState, which has all digits of its values.
+Status write_tests(const StoppingTests& tests, Hdf5Writer* file) {
+  caffe::StoppingState proto;
+  for (const auto& [iter, value] : tests.curve) {
+    proto.add_iter(iter);
+    proto.add_value(value);
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(proto, &text);
+  CFT_TRY(file->string(kTests, text));
+  return tests.best.empty() ? Status()
+                            : file->floats(kBest, {int64_t(tests.best.size())}, tests.best);
+}
+
+Result<StoppingTests> read_tests(const Hdf5Reader& file) {
+  StoppingTests tests;
+  CFT_ASSIGN(const std::string text, file.string(kTests));
+  caffe::StoppingState proto;
+  CFT_TRY(parse_text(text, kTests, &proto));
+  for (int i = 0; i < std::min(proto.iter_size(), proto.value_size()); ++i) {
+    tests.curve.emplace_back(proto.iter(i), proto.value(i));
+  }
+  if (std::ranges::count(file.datasets("stopping"), "best") == 0) return tests;
+  CFT_ASSIGN(const Shape shape, file.claim(kBest));
+  tests.best.resize(size_t(shape.count()));
+  CFT_TRY(file.read(kBest, 0, tests.best));
+  return tests;
+}
+
 class Hdf5State final : public StateSource {
  public:
   explicit Hdf5State(Hdf5Reader file) : file_(std::move(file)) {}
@@ -30,6 +65,9 @@ class Hdf5State final : public StateSource {
     CFT_ASSIGN(outline.current_step, file_.integer("current_step"));
     if (std::ranges::count(file_.datasets("/"), "precision") > 0) {
       CFT_ASSIGN(outline.precision, file_.string("precision"));
+    }
+    if (!file_.datasets("stopping").empty()) {
+      CFT_ASSIGN(outline.stopping, read_tests(file_));
     }
     const size_t blobs = file_.datasets("history").size();
     for (size_t i = 0; i < blobs; ++i) {
@@ -92,13 +130,11 @@ Result<std::unique_ptr<StateSource>> open_hdf5_state(Hdf5Reader file) {
 
 Status write_hdf5_state(StateSource& state, Hdf5Writer* file) {
   const StateOutline& o = state.outline;
-  if (!o.stopping.curve.empty()) {
-    return invalid_argument("the tests of early stopping are kept in the binary form alone");
-  }
   CFT_TRY(file->integer("iter", o.iter));
   CFT_TRY(file->string("learned_net", o.learned_net));
   CFT_TRY(file->integer("current_step", o.current_step));
   if (!o.precision.empty()) CFT_TRY(file->string("precision", o.precision));
+  if (!o.stopping.curve.empty()) CFT_TRY(write_tests(o.stopping, file));
   CFT_TRY(file->group("history"));
   for (size_t i = 0; i < o.history.size(); ++i) {
     CFT_TRY(write_array(state, {StateArray::kHistory, i}, o.history[i], file));

@@ -28,14 +28,28 @@ TEST(SolverState, BothFormsGoBothWays) {
   }
 }
 
-TEST(SolverState, BothFormsHoldWhatAModeKeeps) {
+TEST(SolverState, BothFormsHoldWhatAModeAndEarlyStoppingKeep) {
   SolverState state = sample_state();
+  state.stopping = {{{10, 0.1}, {20, std::numeric_limits<double>::infinity()}, {30, 1.0 / 3}},
+                    {-1, 0.25F}};
   state.sync = {"diloco", {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}, {{9, 10}}};
   state.precision = "bf16x6";
   for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
     auto bytes = serialize_solver_state(state, format);
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
     auto read = parse_solver_state(std::as_bytes(std::span(*bytes)));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, state);
+  }
+}
+
+TEST(SolverState, TestsWithoutABestOneAreKept) {
+  SolverState state = sample_state();
+  state.stopping.curve = {{10, -std::numeric_limits<double>::infinity()}};
+  for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
+    const auto bytes = serialize_solver_state(state, format);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    const auto read = parse_solver_state(std::as_bytes(std::span(*bytes)));
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(*read, state);
   }
