@@ -6,6 +6,11 @@ import functools
 import gc
 import hashlib
 import inspect
+import json
+import os
+import signal
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -55,6 +60,33 @@ def test_a_bar_takes_the_place_of_the_drivers_line(spark, monkeypatch):
             assert told() == "true"
         assert told() == "true"
     assert told() is None
+
+
+def interrupt_in(spark, engine):
+    """Sends Ctrl-C to this process once the newest run, of that engine, has trained a while."""
+    look, end = progress._look(spark, ""), time.monotonic() + 60
+    while time.monotonic() < end:
+        for run in json.loads(look()):
+            if run["running"] and run["title"].startswith(engine) and "progress" in run:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("engine", ["barrier", "rounds"])
+def test_ctrl_c_ends_the_run(table, spark, engine):
+    before = signal.getsignal(signal.SIGINT)
+    endless = make_estimator(engine=engine, maxIter=10**9)
+    if engine == "rounds":
+        endless.setParams(syncMode="average", syncPeriod=1000)
+    interrupter = threading.Thread(target=interrupt_in, args=(spark, engine))
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        endless.fit(table)
+    interrupter.join()
+    assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
+    assert signal.getsignal(signal.SIGINT) is before
+    assert make_estimator(maxIter=2).fit(table).summary.steps == 2
 
 
 def test_the_summary_has_the_fields_of_the_jvm(model, tmp_path):

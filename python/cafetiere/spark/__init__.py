@@ -28,6 +28,7 @@ from pyspark.sql.utils import is_remote
 from cafetiere.spark.connect import RemoteNet, RunReport, refuse
 from cafetiere.spark.errors import translated
 from cafetiere.spark.explanation import Explaining, Explanation
+from cafetiere.spark.interrupts import interruptible
 from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.progress import shown
@@ -70,7 +71,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         """
         refuse("fitFiles", "read the files with spark.read.format('lmdb'), .. and fit that table")
         self._transfer_params_to_java()
-        with translated(), shown(spark, self.uid):
+        with translated(), interruptible(spark), shown(spark, self.uid):
             java_model = self._java_obj.fitFiles(spark._jsparkSession)
         return self._copyValues(self._create_model(java_model))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from cafetiere.spark.connect import refuse
 from cafetiere.spark.errors import translated
+from cafetiere.spark.interrupts import interruptible
 from cafetiere.spark.session import require_table
 
 
@@ -85,4 +86,5 @@ class Explaining:
         refuse("explain", "ask it in a session without Connect")
         require_table(data)
         self._transfer_params_to_java()
-        return Explanation.from_java(self._java_obj.explain(data._jdf, probe))
+        with interruptible(data.sparkSession):
+            return Explanation.from_java(self._java_obj.explain(data._jdf, probe))

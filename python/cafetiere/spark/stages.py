@@ -8,6 +8,7 @@ from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.connect import refuse
 from cafetiere.spark.errors import translated
+from cafetiere.spark.interrupts import interruptible
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar, require_table
 
@@ -59,5 +60,6 @@ class Watched:
                 "a net for each key of groupCol",
                 "fit it in a session without Connect, or one estimator for each key",
             )
-        with translated(), shown(dataset.sparkSession, self.uid):
+        spark = dataset.sparkSession
+        with translated(), interruptible(spark), shown(spark, self.uid):
             return super()._fit(dataset)
