@@ -10,6 +10,7 @@
 
 #include "cli/csv.h"
 #include "cli/table_cells.h"
+#include "core/data/table_values.h"
 #include "core/model/nearest.h"
 
 namespace cafetiere {

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "cli/c_handles.h"
-#include "cli/table_cells.h"
+#include "core/data/table_values.h"
 #include "core/observe/grouped.h"
 
 namespace cafetiere {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "cli/table_cells.h"
+#include "core/data/table_values.h"
 
 namespace cafetiere {
 namespace {

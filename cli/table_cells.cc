@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
+
+#include "core/data/table_values.h"
 
 namespace cafetiere {
 namespace {
@@ -99,7 +99,7 @@ std::optional<int64_t> moment(std::string_view text) {
   Parts parts(text);
   const std::optional<int32_t> date = day(parts);
   if (!date) return {};
-  int64_t micros = *date * 86'400 * kMicrosOfSecond;
+  int64_t micros = int64_t{*date} * 86'400 * kMicrosOfSecond;
   if (parts.ended()) return micros;
   parts.want("T ");
   micros += time_of_day(parts);
@@ -129,22 +129,6 @@ std::optional<double> number_or_truth(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<double> number_of(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\n\v\f\r\x1c\x1d\x1e\x1f";  // as Python's float()
-  const size_t first = text.find_first_not_of(kSpaces);
-  if (first == text.npos) return {};
-  text = text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end != text.data() + text.size() || text.ends_with(')')) return {};  // nan(...)
-  // Beyond what a double holds: infinite, or 0.
-  if (error == std::errc::result_out_of_range)
-    return std::strtod(std::string(text).c_str(), nullptr);
-  if (error != std::errc()) return {};
-  return value;
-}
 
 Status append_cell(ColumnType type, std::string_view text, std::vector<std::byte>* row) {
   if (text.empty() || type == ColumnType::kString) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +11,6 @@
 #include "core/data/row_schema.h"
 
 namespace cafetiere {
-
-/// The number that a text is, as Python's float() reads it: spaces around it are passed over, inf and nan
-/// are numbers, 1_000 is none.
-std::optional<double> number_of(std::string_view text);
 
 /// Appends a cell: its size, then its value. Of i32 the text is a date, such as 2020-09-13, of i64 a
 /// moment, such as 2020-09-13T12:26:40.5+02:00, in UTC where no offset is given; true and false are the

@@ -140,8 +140,11 @@ Status find_rows(PredictedNet* net, const Plan& plan) {
   return {};
 }
 
+constexpr RowPosition kAnywhere;
+
 /// A tail runs as a full batch whose last rows nobody reads, where that is possible: kernels and
 /// layouts go by the number of rows, and what a row gives must not depend on where it stands.
+/// Nor do random choices: images are not mirrored, and all draw the same size, if any.
 /// `row`(i) gives the encoded bytes of row i, which may end with the next call.
 template <class Row>
 Status run_batch(cft_predictor* p, const Row& row, int64_t first, int64_t rows,
@@ -154,7 +157,7 @@ Status run_batch(cft_predictor* p, const Row& row, int64_t first, int64_t rows,
     if (rows < run_rows) std::fill_n(input.data, input.shape.count(), 0.f);
   }
   for (int64_t i = first; i < first + rows; ++i) {
-    CFT_TRY(net.reader->read(row(i), {0, 0, i}, of_rows->tops, i - first, run_rows, p->scratch));
+    CFT_TRY(net.reader->read(row(i), kAnywhere, of_rows->tops, i - first, run_rows, p->scratch));
   }
   CFT_TRY(plan.run(p->pool, {.begins = !std::exchange(of_rows->begun, true)}));
   for (size_t o = 0; o < plan.outputs().size(); ++o) {
@@ -289,7 +292,10 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
     CFT_ASSIGN(made->schema, RowSchema::parse(schema));
   }
   CFT_ASSIGN(FedTops fed, bind_rows(made->graph, made->schema, inputs, true));
-  for (RowsInput& input : fed.inputs) input.label_classes = 0;  // labels are not judged here
+  for (RowsInput& input : fed.inputs) {
+    input.label_classes = 0;  // labels are not judged here
+    if (input.transform) input.transform->set_mirror(false);
+  }
   CFT_ASSIGN(RowReader reader, RowReader::make(made->schema, fed.inputs, false, 0));
   made->reader = std::move(reader);
   made->tops = fed.names();

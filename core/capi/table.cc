@@ -232,7 +232,10 @@ int cft_table_merge(cft_table* table, const void* statistics, uint64_t bytes) {
 
 int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes) {
   CFT_NOT_NULL(table, out, bytes);
-  return capi::guarded([&] { return capi::give_bytes(table->statistics.bytes(), out, bytes); });
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const std::string statistics, table->statistics.bytes());
+    return capi::give_bytes(statistics, out, bytes);
+  });
 }
 
 int cft_table_net(const cft_table* table, const char* options, char** out) {

@@ -19,7 +19,8 @@ int64_t either(uint32_t a, uint32_t b) { return a > 0 ? a : b; }
 Result<LabelImageOptions> shared_options(const caffe::LayerParameter& layer) {
   const caffe::TransformationParameter& t = layer.transform_param();
   if (t.has_resize_param() || t.has_noise_param() || t.has_distort_param() ||
-      t.has_expand_param() || t.has_emit_constraint() || t.has_random_resize_param()) {
+      t.has_expand_param() || t.has_emit_constraint() || t.has_random_resize_param() ||
+      t.has_random_aspect_ratio_param()) {
     return invalid_argument(
         "transform_param: of SSD's fields and Intel's only crop_h and crop_w are available here; "
         "remove the others");

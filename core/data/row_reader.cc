@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include "core/data/table_values.h"
 
 namespace cafetiere {
 namespace {
@@ -20,17 +21,6 @@ void to_floats(std::span<const std::byte> bytes, float* out) {
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
     out[i] = static_cast<float>(value);
   }
-}
-
-/// Parses a whole text as one number, optionally surrounded by blanks; false if it is not a number.
-bool parse_number(std::string_view text, float* out) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return false;
-  text = text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-  if (text.front() == '+') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 /// Converts a cell to a number; false if it is a string that is not a number.
@@ -51,8 +41,11 @@ bool convert(const Cell& cell, float* out) {
     case ColumnType::kF64:
       to_floats<double>(cell.bytes, out);
       return true;
-    case ColumnType::kString:
-      return parse_number(cell.text(), out);
+    case ColumnType::kString: {
+      const std::optional<double> number = number_of(cell.text());
+      if (number) *out = static_cast<float>(*number);
+      return number.has_value();
+    }
   }
   return false;
 }
@@ -98,6 +91,13 @@ Status RowReader::bind(const RowsInput& input, bool train, uint64_t seed) {
     const caffe::TransformationParameter none;
     CFT_ASSIGN(Transformer transform, Transformer::make(input.transform.value_or(none), train,
                                                         input.row_shape, seed, input.mean.get()));
+    const bool has_bytes = input.encoded || binding.column < 0 ||
+                           schema_.columns[size_t(binding.column)].type == ColumnType::kU8;
+    if (transform.resizes() && !has_bytes) {
+      return invalid_argument(
+          "transform_param: only images of bytes get a random size; give a column of bytes or of "
+          "image files, or remove random_resize_param and random_aspect_ratio_param");
+    }
     binding.out_shape = transform.out_shape();
     binding.transform = std::move(transform);
   }

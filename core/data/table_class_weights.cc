@@ -23,16 +23,6 @@ Status check_class_weight(const std::string& name, double weight) {
 
 }  // namespace
 
-std::vector<std::string> class_names(const ValueCounts& values) {
-  std::vector<std::string> list;
-  for (const auto& [value, count] : values) list.push_back(value);
-  const bool numbers =
-      std::ranges::all_of(list, [](const auto& text) { return as_number(text).has_value(); });
-  if (numbers)
-    std::ranges::stable_sort(list, {}, [](const auto& text) { return *as_number(text); });
-  return list;
-}
-
 Result<TableColumn> TableStatistics::class_weights(size_t i, const ClassWeights& weights) const {
   const Counted& column = columns_[i];
   if (column.request.kind() == TableColumn::FLAGS) return flag_weights(column, weights);

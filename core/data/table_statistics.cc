@@ -15,7 +15,8 @@ namespace {
 
 using TableColumn = caffe::TableDataParameter::Column;
 
-constexpr double kMostSquare = 1e150;  // its square is still a finite double
+constexpr double kMostNumber = 1e140;  // n² of its square is a finite double for any table
+constexpr size_t kMostBytes = 2147483647;  // of a message
 constexpr size_t kMostFractions = 20;  // classes such as 0.5 and 1.5; more of them are quantities
 
 bool lists_values(TableColumn::Kind kind) {
@@ -58,7 +59,8 @@ bool fits(TableColumn::Kind kind, ColumnType type) {
   return type != ColumnType::kString;
 }
 
-/// The standard deviation of n values, from n Σx² - (Σx)² in double-double arithmetic.
+/// The standard deviation of n values, from n Σx² - (Σx)² in double-double arithmetic. What lies
+/// below the rounding of that is none: the values are all equal.
 double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
   const auto [s, s_low] = sum.value();
   const auto [q, q_low] = squares.value();
@@ -66,7 +68,8 @@ double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
   const double rest = std::fma(count, q, -nq) + count * q_low;
   const double rest_ss = std::fma(s, s, -ss) + 2 * s * s_low;
   const double spread = (nq - ss) + (rest - rest_ss);
-  return std::sqrt(std::max(spread, 0.0)) / count;
+  constexpr double kRounding = 0x1p-100;  // the terms above are exact to some 2^-102
+  return spread > nq * kRounding ? std::sqrt(spread) / count : 0;
 }
 
 void add_to(ExactSum* sum, const google::protobuf::RepeatedField<int64_t>& digits) {
@@ -211,7 +214,7 @@ Status TableStatistics::add_numbers(Counted& column, const Cell& cell) {
   for (size_t i = 0; i < column.numbers.size(); ++i) {
     const double x = number_at(cell, int64_t(i));
     if (std::isnan(x)) continue;  // a missing number among others
-    if (!(std::abs(x) <= kMostSquare)) {
+    if (!(std::abs(x) <= kMostNumber)) {
       return invalid_argument(fmt::format(
           "the number {} is too large to be scaled; clip the column, or drop such rows", x));
     }
@@ -248,7 +251,7 @@ Status TableStatistics::add_value(Counted& column, std::string_view value, uint6
   return {};
 }
 
-std::string TableStatistics::bytes() const {
+Result<std::string> TableStatistics::bytes() const {
   table::Statistics all;
   for (const Counted& column : columns_) {
     table::Column& out = *all.add_column();
@@ -276,13 +279,18 @@ std::string TableStatistics::bytes() const {
       v.mutable_weight()->Add(digits.begin(), digits.end());
     }
   }
+  if (all.ByteSizeLong() > kMostBytes) {
+    return invalid_argument(
+        "the distinct texts of the table's columns have more than 2 GiB: leave out, or shorten, a "
+        "column of long texts, each of which is rare");
+  }
   return all.SerializeAsString();
 }
 
 Status TableStatistics::merge(std::string_view bytes) {
   const auto other = [] { return invalid_argument("these are statistics of another table"); };
   table::Statistics all;
-  if (!all.ParseFromArray(bytes.data(), int(bytes.size()))) return other();
+  if (bytes.size() > kMostBytes || !all.ParseFromArray(bytes.data(), int(bytes.size()))) return other();
   if (all.column_size() != int(columns_.size())) return other();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const table::Column& in = all.column(int(i));

@@ -55,8 +55,9 @@ class TableStatistics {
   Status add(const RowTable& rows);
   /// Adds the statistics of another part, from its bytes().
   Status merge(std::string_view bytes);
-  /// The statistics in serialized form: equal for equal multisets of rows.
-  std::string bytes() const;
+  /// The statistics in serialized form: equal for equal multisets of rows. An error if they have
+  /// more than 2 GiB.
+  Result<std::string> bytes() const;
 
   int64_t rows() const { return rows_; }
   /// The average number of occurrences of a value of column i; 0 if it has no values.

@@ -66,6 +66,7 @@ Status check(const caffe::SolverParameter& p) {
   if (p.iter_size() != 1) return invalid_argument("nets of keys take no iter_size but 1");
   if (p.clip_gradients() >= 0) return invalid_argument("nets of keys take no clip_gradients");
   if (p.test_interval() > 0) return invalid_argument("nets of keys take no test_interval");
+  if (p.has_early_stopping()) return invalid_argument("nets of keys take no early_stopping");
   if (p.precision() != "float32") {
     return invalid_argument("nets of keys take no precision but float32");
   }

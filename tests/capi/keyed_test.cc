@@ -315,6 +315,8 @@ TEST(KeyedNets, RefuseWhatTheyDoNotDo) {
     return std::string(cft_last_error());
   };
   EXPECT_THAT(refusal("base_lr: 1 lr_policy: 'fixed' iter_size: 2"), HasSubstr("iter_size"));
+  EXPECT_THAT(refusal("base_lr: 1 lr_policy: 'fixed' early_stopping { patience: 1 }"),
+              HasSubstr("early_stopping"));
   EXPECT_THAT(refusal("base_lr: 1 lr_policy: 'fixed' clip_gradients: 2"),
               HasSubstr("clip_gradients"));
   EXPECT_THAT(refusal("base_lr: 1 lr_policy: 'fixed'", {{"epoch", 2}}), HasSubstr("epoch"));

@@ -49,6 +49,18 @@ RowBytes same_rows(int64_t count) {
   return rows;
 }
 
+TEST(Predictor, ImagesAreNotMirroredAtRandom) {
+  const std::string net = R"(
+    layer { name: "in" type: "MemoryData" top: "data" top: "label"
+      transform_param { mirror: true }
+      memory_data_param { batch_size: 4 channels: 5 height: 12 width: 12 } }
+    layer { name: "score" type: "InnerProduct" bottom: "data" top: "score"
+      inner_product_param { num_output: 1 weight_filler { type: "xavier" } } })";
+  const auto scores = run(predictor(net, "score").get(), same_rows(10), 10);
+  EXPECT_THAT(scores, Each(scores[0]));
+  EXPECT_NE(scores[0], 0);
+}
+
 TEST(Predictor, TakesWeightsFromAFileOfEitherForm) {
   const TempDir folder;
   const auto expected = run(predictor(kNet, "score").get(), same_rows(2), 2);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "cli/fit_rows.h"
 #include "cli/fit_task.h"
 #include "cli/table_cells.h"
+#include "core/data/table_values.h"
 
 namespace cafetiere {
 namespace {
@@ -75,6 +77,15 @@ TEST(Csv, TypesAreTheFirstThatAllCellsHave) {
   EXPECT_EQ(found_type({"2026-07-01", "1"}), ColumnType::kString);
   EXPECT_EQ(found_type({"2026-07-01T12:30:00+01:00:30"}), ColumnType::kString);
   EXPECT_EQ(found_type({"2026-02-30"}), ColumnType::kString);
+}
+
+TEST(Csv, MomentsReachBeyondTheYear2038) {
+  std::vector<std::byte> cell;
+  ASSERT_TRUE(append_cell(ColumnType::kI64, "9999-12-31T23:59:59", &cell).ok());
+  int64_t micros = 0;
+  ASSERT_EQ(cell.size(), sizeof(uint32_t) + sizeof micros);
+  std::memcpy(&micros, cell.data() + sizeof(uint32_t), sizeof micros);
+  EXPECT_EQ(micros, 253'402'300'799'000'000);
 }
 
 TEST(Csv, FewWholeNumbersNameClasses) {

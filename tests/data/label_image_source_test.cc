@@ -212,6 +212,7 @@ TEST(LabelImageSource, RefusesWhatCannotBe) {
   EXPECT_THAT(error_of(folder.seg("", "crop_size: 4 scale_factors: -1")), HasSubstr("-1"));
   EXPECT_THAT(error_of(folder.seg("", "mean_file: 'm'")), HasSubstr("mean_value, not mean_file"));
   EXPECT_THAT(error_of(folder.seg("", "distort_param { }")), HasSubstr("remove"));
+  EXPECT_THAT(error_of(folder.dense("", "random_aspect_ratio_param { }")), HasSubstr("remove"));
   EXPECT_THAT(error_of(folder.seg("", "mean_value: 1 mean_value: 2")), HasSubstr("2 mean_values"));
   folder.list("a.png x\n");
   EXPECT_THAT(error_of(folder.seg("label_type: IMAGE")),

@@ -121,6 +121,10 @@ TEST(RowsSource, RefusesInputsThatDoNotFitTheTable) {
   RowsInput crop = image();
   crop.transform->set_crop_size(3);
   EXPECT_THAT(error(crop), AllOf(HasSubstr("top \"data\""), HasSubstr("crop_size 3")));
+  RowsInput resized{"data", "x", Shape{1, 9, 9}, 0, caffe::TransformationParameter()};
+  resized.transform->set_crop_size(8);
+  resized.transform->mutable_random_resize_param();
+  EXPECT_THAT(error(resized), AllOf(HasSubstr("top \"data\""), HasSubstr("only images of bytes")));
   EXPECT_THAT(RowsSource::make(good_store(0), {kLabel}, 4, true, 9).status().message(),
               HasSubstr("no rows"));
 }
@@ -168,6 +172,18 @@ TEST(RowsSource, NamesTheBadRow) {
   infinite.add(int64_t{80}).add_all<uint8_t>({}).add(HUGE_VAL).add(int32_t{0}).text("");
   expect_refused(kNumber, infinite, HasSubstr("value 0 is inf"));
   expect_refused(kText, infinite, HasSubstr("\"\" is not a number"));
+}
+
+TEST(RowsSource, TextBelowWhatAFloatHoldsIsZeroAsInColumnsOfNumbers) {
+  RowBytes bytes;
+  bytes.add(int64_t{5}).add_all<uint8_t>({1}).add(1e-50).add(int32_t{0}).text("1e-50");
+  const auto source = source_of(store_of(1, bytes), {kText, kNumber});
+  std::vector<float> text(4, 7), number(4, 7);
+  float* const tops[] = {text.data(), number.data()};
+  const Status status = source->fill(0, 0, tops);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(text, number);
+  EXPECT_EQ(text[0], 0);
 }
 
 TEST(RowsSource, FillRefusesABadRowToo) {
