@@ -19,8 +19,6 @@ settings name the jar already is left as it is.
 # The stages are defined here, and not in modules of their own, because Spark finds the Python class
 # of a saved stage by the name of its Java class.
 
-import json
-
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 from pyspark.sql.utils import is_remote
@@ -33,7 +31,7 @@ from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import add_to_new_sessions, session_builder
-from cafetiere.spark.stages import Readable, Released, Watched
+from cafetiere.spark.stages import Readable, Released, Told, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -86,7 +84,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         return super()._copyValues(to, extra)._set(net=net)
 
 
-class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable):
+class CaffeModel(Told, Released, PredictionParams, JavaModel, Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):
@@ -100,10 +98,6 @@ class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable
         """Whether there is a param of this name; reads no property, since that is a fetch."""
         own = getattr(type(self), paramName, None) if isinstance(paramName, str) else None
         return not isinstance(own, property) and super().hasParam(paramName)
-
-    @property
-    def _net(self):
-        return RemoteNet(self) if is_remote() else self._java_obj
 
     @property
     def weights(self) -> bytes:
@@ -125,19 +119,3 @@ class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable
     def solverStateFile(self) -> str:
         """The path of the solver state that belongs to weightsFile."""
         return self._net.solverStateFile()
-
-    @property
-    def summary(self) -> TrainingSummary:
-        """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        net = self._net
-        return TrainingSummary.from_json(net.result()).told_by(net)
-
-    @property
-    def result(self) -> dict:
-        """The summary as a dict; rows_per_second is called rows_per_s, a missing loss is None."""
-        return json.loads(self._net.result())
-
-    @property
-    def events(self) -> list:
-        """The events of the training, in order."""
-        return [json.loads(line) for line in self._net.events().splitlines()]

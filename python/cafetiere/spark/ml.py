@@ -17,7 +17,7 @@ from pyspark.ml.wrapper import JavaEstimator, JavaModel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
-from cafetiere.spark.connect import RemoteNet, refuse, told
+from cafetiere.spark.connect import refuse, told
 from cafetiere.spark.errors import translated
 from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
@@ -27,8 +27,7 @@ from cafetiere.spark.params import (
     RegressorParams,
     ml_defaults,
 )
-from cafetiere.spark.stages import Readable, Released, Watched
-from cafetiere.spark.summary import TrainingSummary
+from cafetiere.spark.stages import Readable, Released, Told, Watched
 
 __all__ = [
     "CaffeClassificationModel",
@@ -62,7 +61,7 @@ class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readab
         return CaffeRegressionModel(java_model)
 
 
-class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
+class _TableModel(Told, Released, JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
     _parts = ()
@@ -112,15 +111,6 @@ class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
         self._transfer_params_to_java()
         self._java_obj.exportOnnx(str(path))
 
-    @property
-    def summary(self) -> TrainingSummary:
-        """What the training did: steps, rows given and used, seconds, sha256 and more.
-
-        With groupCol, that of all keys.
-        """
-        net = RemoteNet(self) if is_remote() else self._java_obj
-        return TrainingSummary.from_json(net.result()).told_by(net)
-
 
 class CaffeClassificationModel(ClassificationParams, _TableModel):
     """A trained classifier: transform() adds scores, probabilities and predictions to every row."""
@@ -139,8 +129,20 @@ class CaffeClassificationModel(ClassificationParams, _TableModel):
         """How many classes there are."""
         return len(self.labels)
 
+    @property
+    def hasSeveralLabels(self) -> bool:
+        """Whether each row has several labels, each of which holds or does not."""
+        refuse("hasSeveralLabels", "the rows of transform() show it")
+        return self._java_obj.hasSeveralLabels()
+
 
 class CaffeRegressionModel(RegressionParams, _TableModel):
     """A trained regressor: transform() adds a prediction to every row."""
 
     _parts = ("model", "regression")
+
+    @property
+    def numOutputs(self) -> int:
+        """How many numbers are predicted for a row."""
+        refuse("numOutputs", "the rows of transform() show it")
+        return self._java_obj.numOutputs()

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How stages of ours are saved, loaded and watched."""
 
+import json
 import sys
 
 from pyspark.ml.util import JavaMLReadable, JavaMLReader
 from pyspark.sql.utils import is_remote
 
-from cafetiere.spark.connect import refuse
+from cafetiere.spark.connect import RemoteNet, refuse
 from cafetiere.spark.errors import translated
 from cafetiere.spark.interrupts import interruptible
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar, require_table
+from cafetiere.spark.summary import TrainingSummary
 
 
 class _Reader(JavaMLReader):
@@ -48,6 +50,33 @@ class Released:
         """Not as Python ends, when the client would wait for an answer for ever."""
         if not sys.is_finalizing():
             super().__del__()
+
+
+class Told:
+    """Gives a model what its training did."""
+
+    @property
+    def _net(self):
+        return RemoteNet(self) if is_remote() else self._java_obj
+
+    @property
+    def summary(self) -> TrainingSummary:
+        """What the training did: steps, rows given and used, seconds, sha256 and more.
+
+        With groupCol, that of all keys.
+        """
+        net = self._net
+        return TrainingSummary.from_json(net.result()).told_by(net)
+
+    @property
+    def result(self) -> dict:
+        """The summary as a dict; rows_per_second is called rows_per_s, a missing loss is None."""
+        return json.loads(self._net.result())
+
+    @property
+    def events(self) -> list:
+        """The events of the training, in order; with groupCol, none once the model was saved."""
+        return [json.loads(line) for line in self._net.events().splitlines()]
 
 
 class Watched:

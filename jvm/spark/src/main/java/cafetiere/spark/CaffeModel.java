@@ -188,13 +188,17 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     if (ModelReport.isAskedBy(data.schema())) {
       return ModelReport.of(told(ModelReport.asked(data.schema())), data.sparkSession());
     }
-    PredictionPlan plan = plan(data.schema());
+    PredictionPlan plan = plan(data.schema(), getThreadsPerWorker());
     return transform(data, plan, columns(plan));
   }
 
-  /** Adds columns that are made of the floats of {@code outputCols}, in place of those blobs. */
-  public Dataset<Row> transform(Dataset<?> data, OutputColumns columns) {
-    return transform(data, plan(data.schema()), columns);
+  /**
+   * Adds columns that are made of the floats of {@code outputCols}, in place of those blobs.
+   *
+   * @param threads in place of {@code threadsPerWorker}
+   */
+  public Dataset<Row> transform(Dataset<?> data, OutputColumns columns, int threads) {
+    return transform(data, plan(data.schema(), threads), columns);
   }
 
   private Dataset<Row> transform(Dataset<?> data, PredictionPlan plan, OutputColumns columns) {
@@ -223,12 +227,12 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   @Override
   public StructType transformSchema(StructType schema) {
     if (ModelReport.isAskedBy(schema)) return ModelReport.schema();
-    return columns(plan(schema)).append(schema);
+    return columns(plan(schema, getThreadsPerWorker())).append(schema);
   }
 
-  /** What {@link #transform(Dataset, OutputColumns)} makes of a schema; checks it. */
+  /** What {@link #transform(Dataset, OutputColumns, int)} makes of a schema; checks it. */
   public StructType transformSchema(StructType schema, OutputColumns columns) {
-    plan(schema);
+    plan(schema, getThreadsPerWorker());
     return columns.append(schema);
   }
 
@@ -254,7 +258,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   }
 
   /** What the tasks will be told; checks net and columns. */
-  private PredictionPlan plan(StructType schema) {
+  private PredictionPlan plan(StructType schema, int threads) {
     List<String> outputs = List.of(getOutputCols());
     NetDescription description = NetDescription.of("", getNet(), "TEST").requireOneBatch()
         .requireBlobs("outputCols", outputs);
@@ -263,7 +267,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     ColumnKinds.ofDescription(description.json()).require(feed.table());
     Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
     PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),
-        feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, getThreadsPerWorker(),
+        feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, threads,
         getPredictionPrecision(), getPreprocessor());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -62,7 +63,7 @@ public final class BinaryRows {
       Expression row = Catalyst.call(new WholeRow(data.schema()), columns);
       LogicalPlan mapped = new MapPartitions(
           new Mapped(mapping), made, new DeserializeToObject(row, given, plan));
-      return table(data, (LogicalPlan) Catalyst.make(SerializeFromObject.class, fields(made, result), mapped));
+      return table(data, (LogicalPlan) Catalyst.make(SerializeFromObject.class, fields(result), mapped));
     } catch (InvocationTargetException e) {
       throw e.getCause() instanceof RuntimeException cause
           ? cause : new IllegalStateException("cannot plan the table: " + e.getCause(), e.getCause());
@@ -72,13 +73,14 @@ public final class BinaryRows {
     }
   }
 
-  private static Object fields(Attribute made, StructType result)
-      throws ReflectiveOperationException {
+  /** Of the one object that is given, by place: without generated code Spark resolves no name here. */
+  private static Object fields(StructType result) throws ReflectiveOperationException {
+    BoundReference row = new BoundReference(0, result, false);
     List<NamedExpression> fields = new ArrayList<>();
     for (int i = 0; i < result.size(); i++) {
       StructField field = result.fields()[i];
       fields.add((NamedExpression) Catalyst.make(Alias.class,
-          new GetStructField(made, i, Option.apply(field.name())), field.name(),
+          new GetStructField(row, i, Option.apply(field.name())), field.name(),
           NamedExpression.newExprId(), Catalyst.list(List.of()), Option.apply(field.metadata()),
           Catalyst.list(List.of())));
     }

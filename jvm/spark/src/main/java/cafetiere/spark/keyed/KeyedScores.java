@@ -97,13 +97,14 @@ final class KeyedScores implements Iterator<InternalRow> {
     if (predictor != null) encoder.flush();
   }
 
-  /** Goes to the next key; false at the end. */
+  /** Goes to the next key, whose net is opened if it has rows; false at the end. */
   private boolean nextNet() {
     closeNet();
     isEnded = !groups.nextKey();
     if (isEnded || groups.row().getBoolean(IS_ROW)) return !isEnded;
-    open(groups.row());
+    UnsafeRow net = groups.row().copy();
     groups.advance();
+    if (groups.hasRow()) open(net);
     return true;
   }
 

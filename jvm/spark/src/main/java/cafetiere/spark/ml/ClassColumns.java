@@ -9,7 +9,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataTypes;
@@ -49,6 +48,10 @@ record ClassColumns(String raw, String probability, String prediction, String la
     if (thresholds.length > 0 && !labels.isEmpty() && thresholds.length != labels.size()) {
       throw new IllegalArgumentException("thresholds has " + thresholds.length + " numbers, and there"
           + " are " + labels.size() + " classes: give one for each of " + String.join(", ", labels));
+    }
+    if (Arrays.stream(thresholds).filter(threshold -> threshold == 0).count() > 1) {
+      throw new IllegalArgumentException("thresholds has more than one 0, by each of which its class would"
+          + " be predicted whatever the others': give one of them a number above 0");
     }
     return new ClassColumns(raw, probability, prediction, label, labels, numbers(labels), thresholds);
   }
@@ -91,8 +94,8 @@ record ClassColumns(String raw, String probability, String prediction, String la
 
   @Override
   public StructType append(StructType schema) {
-    return new Appended(schema).add(raw, "rawPredictionCol", SQLDataTypes.VectorType())
-        .add(probability, "probabilityCol", SQLDataTypes.VectorType())
+    return new Appended(schema).addVectors(raw, "rawPredictionCol", labels.size())
+        .addVectors(probability, "probabilityCol", labels.size())
         .add(prediction, "predictionCol", DataTypes.DoubleType)
         .add(label, "predictedLabelCol", DataTypes.StringType).schema();
   }

@@ -17,6 +17,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Column;
@@ -46,6 +48,8 @@ record TableColumns(
   private static final String IMAGE = "IMAGE";
   private static final String DATE = "DATE";
   private static final String TIMESTAMP = "TIMESTAMP";
+  /** A column by which PySpark's CrossValidator and TrainValidationSplit tell their parts apart. */
+  private static final Pattern PART = Pattern.compile("\\w+_[0-9a-f]{12}_rand");
 
   /**
    * What is to be learned.
@@ -74,6 +78,9 @@ record TableColumns(
             + " take it out of featuresCols");
       }
     });
+    if (features.contains("")) {
+      findings.add("a column to learn from has no name: give it one, or set featuresCols without it");
+    }
     if (features.isEmpty()) findings.add("there is no column to learn from: set featuresCols");
     Set<String> categories = Set.of(params.getCategoricalCols());
     for (String name : categories) {
@@ -142,8 +149,10 @@ record TableColumns(
     String one = params.getFeaturesCol();
     if (all.contains(one) || params.isSet(params.featuresCol())) return List.of(one);
     all.removeAll(task.labels());
-    all.removeAll(List.of(params.getLabelCol(), params.getIdCol(), params.getWeightCol(),
-        params.getValidationIndicatorCol(), params.getGroupCol()));
+    Stream.of(params.getLabelCol(), params.getIdCol(), params.getWeightCol(),
+        params.getValidationIndicatorCol(), params.getGroupCol())
+        .filter(name -> !name.isEmpty()).forEach(all::remove);
+    all.removeIf(PART.asMatchPredicate());
     return all;
   }
 
@@ -159,7 +168,8 @@ record TableColumns(
   private static String featureKind(StructField field, boolean isCategory, List<String> findings) {
     if (!isLearned(field.dataType())) {
       findings.add("column '" + field.name() + "' is of type " + field.dataType().catalogString()
-          + ", of which nothing can be learned: leave it out of featuresCols, or make numbers of it");
+          + ", of which nothing can be learned: leave it out of featuresCols, or cast it to a number, a"
+          + " date or string");
     }
     if (isCategory && List.of(DATE, TIMESTAMP, IMAGE).contains(kind(field.dataType(), true))) {
       findings.add("categoricalCols names '" + field.name() + "', which is of type "

@@ -141,7 +141,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
   public Dataset<Row> transform(Dataset<?> data) {
     if (ModelReport.isAskedBy(data.schema())) return report(data);
     if (nets != null) return nets.transform(data, keyedColumns());
-    return net.setThreadsPerWorker(getThreadsPerWorker()).transform(data, columns());
+    return net.transform(data, columns(), getThreadsPerWorker());
   }
 
   @Override

@@ -111,7 +111,7 @@ final class TableTraining {
   static CaffeModel train(TableParams<?> params, TableColumns.Task task, Dataset<?> data,
       Consumer<NetDescription.Top> check, String... outputs) {
     TableColumns columns = check(params, task, data.schema());
-    Preflight.checkExecutors(data.sparkSession().sparkContext(), estimator(params));
+    Preflight.checkSettings(data.sparkSession().sparkContext(), estimator(params));
     try (Prepared fit = prepare(params, task, data, columns)) {
       String net = fit.estimator().getNet();
       check.accept(SavedTableModel.label(net));
@@ -258,8 +258,13 @@ final class TableTraining {
       }
     } catch (CafetiereException | PreflightException e) {
       requireNumbers(columns, params.getIdCol(), train);
-      throw HeldOutRows.explained(e, params.getValidationIndicatorCol(), train, null);
+      RuntimeException told = HeldOutRows.explained(e, params.getValidationIndicatorCol(), train, null);
+      throw told == e && train.isEmpty() ? noRows() : told;
     }
+  }
+
+  private static PreflightException noRows() {
+    return new PreflightException(List.of("the table has no rows: nothing can be learned from it"));
   }
 
   /** Names a row without a number to learn: the engine counts labels as it counts what may be missing. */
@@ -303,7 +308,7 @@ final class TableTraining {
   static byte[] statistics(FeedSchema schema, String options, Dataset<Row> table) {
     JavaRDD<InternalRow> rows = SparkInternals.rows(schema.select(table)).toJavaRDD();
     if (rows.getNumPartitions() == 0) {
-      throw new PreflightException(List.of("the table has no rows: nothing can be learned from it"));
+      throw noRows();
     }
     // An error travels as a value, since Spark would repeat what cannot succeed.
     Part sum = rows.mapPartitions(part -> List.of(count(schema, options, part)).iterator())

@@ -6,10 +6,13 @@ import java.io.Serializable;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.ml.attribute.AttributeGroup;
+import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
 
 /** The columns that a model adds to a table, and how they are made of what its net computes. */
@@ -48,10 +51,22 @@ public interface OutputColumns extends Serializable {
 
     /** The same of a column that may be null. */
     public Appended add(String name, String param, DataType type, boolean isNullable) {
+      return add(name, param, type, isNullable, Metadata.empty());
+    }
+
+    /** One more column of vectors; their length is told in Spark ML's way if it is known, above 0. */
+    public Appended addVectors(String name, String param, int length) {
+      Metadata told = length == 0 || name.isEmpty() ? Metadata.empty()
+          : new AttributeGroup(name, length).toMetadata();
+      return add(name, param, SQLDataTypes.VectorType(), false, told);
+    }
+
+    private Appended add(
+        String name, String param, DataType type, boolean isNullable, Metadata metadata) {
       if (name.isEmpty()) return this;
       requireNew(name, param);
       params.put(name, param);
-      schema = schema.add(name, type, isNullable);
+      schema = schema.add(name, type, isNullable, metadata);
       return this;
     }
 

@@ -106,6 +106,16 @@ public final class Preflight {
   }
 
   /**
+   * Throws a {@link PreflightException} for what needs no look at the table, which may take long to read.
+   * Executors are looked for where the settings tell how many will come.
+   */
+  public static void checkSettings(SparkContext sc, CaffeParams fit) {
+    boolean areTold = ClusterSlots.configured(sc.master(), sc.getConf()).isPresent();
+    List<String> findings = ofSettings(sc, fit, areTold && fit.getEngine().equals("barrier"));
+    if (!findings.isEmpty()) throw new PreflightException(findings);
+  }
+
+  /**
    * Throws a {@link PreflightException} if a resource manager does not give the executors that numWorkers
    * tasks need: for who is about to read a table, which needs one, too, and would wait for ever. Of
    * other clusters nobody knows yet how many will come.

@@ -14,9 +14,12 @@ import cafetiere.spark.TestImages;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
 import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.attribute.AttributeGroup;
 import org.apache.spark.ml.evaluation.BinaryClassificationEvaluator;
 import org.apache.spark.ml.evaluation.Evaluator;
 import org.apache.spark.ml.evaluation.MulticlassClassificationEvaluator;
@@ -26,10 +29,13 @@ import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.tuning.CrossValidator;
 import org.apache.spark.ml.tuning.CrossValidatorModel;
 import org.apache.spark.ml.tuning.ParamGridBuilder;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -132,6 +138,54 @@ class TablesTest {
     assertTrue(assertThrows(IllegalArgumentException.class,
         () -> new CaffeClassifier().setLayers(8, 0)).getMessage()
         .contains("layers has 0: set each to 1 or more"));
+  }
+
+  @Test
+  void vectorsTellTheirLengthAndOneClassAtMostHasTheThreshold0() {
+    StructType schema = answers.transform(heldOut).schema();
+    for (String name : List.of("rawPrediction", "probability")) {
+      assertEquals(2, AttributeGroup.fromStructField(schema.apply(name)).size(), name);
+    }
+    String told = assertThrows(IllegalArgumentException.class, () -> answers.copy(ParamMap.empty())
+        .setThresholds(0, 0).transform(heldOut)).getMessage();
+    assertTrue(told.contains("more than one 0"), told);
+  }
+
+  /** Spark gives up code for a whole stage of so many columns. */
+  @BothLines
+  @Test
+  void wideTablesAreScored() {
+    Dataset<Row> wide = heldOut.select(Stream.concat(Stream.of(functions.col("*")),
+        IntStream.range(0, 300).mapToObj(i -> functions.lit(i).alias("more" + i))).toArray(Column[]::new));
+    assertEquals(answers.transform(heldOut).select("probability").collectAsList(),
+        answers.transform(wide).select("id", "probability", "more299").drop("id", "more299")
+            .collectAsList());
+    assertEquals(
+        answers.transform(heldOut).select("id", "probability").collectAsList(),
+        answers.transform(wide).collectAsList().stream()
+            .map(row -> RowFactory.create(row.<Object>getAs("id"), row.<Object>getAs("probability")))
+            .toList());
+  }
+
+  @Test
+  void whatTellsThePartsOfACrossValidationIsNoFeature() {
+    Dataset<Row> part = train.select("age", "buys", "id")
+        .withColumn("CrossValidator_9c12296a1c22_rand", functions.rand(1));
+    CaffeClassifier classifier = new CaffeClassifier().setLabelCol("buys").setIdCol("id")
+        .setNumWorkers(2).setMaxEpochs(1);
+    String net = classifier.fit(part).caffeModel().getNet();
+    assertTrue(net.contains("\"age\"") && !net.contains("_rand"), net);
+  }
+
+  @Test
+  void whatSettingsTellIsSaidBeforeTheTableIsRead() {
+    Dataset<Row> unread = train.withColumn("age", functions.expr("raise_error('it is read')").cast("double"));
+    String told = assertThrows(PreflightException.class,
+        () -> classifier().setNumWorkers(9).fit(unread)).getMessage();
+    assertTrue(told.contains("needs 9 tasks at once"), told);
+    told = assertThrows(PreflightException.class,
+        () -> classifier().setCheckpointDir("/proc/nothing").fit(unread)).getMessage();
+    assertTrue(told.contains("checkpoints cannot be written to /proc/nothing"), told);
   }
 
   @Test
