@@ -8,6 +8,7 @@ import java.io.OutputStream;
 import java.net.URI;
 import java.nio.file.Files;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -22,7 +23,8 @@ import org.apache.spark.SparkContext;
  * Local files with the manners of an object store. An object appears as its stream is closed, also
  * where the writer was interrupted; nothing can be flushed or appended to; a rename copies object after
  * object and then deletes; a folder has no time. Of this process's requests a test has one answered with
- * 503, or that one and all that follow, as if the process had ended there; one of an executor's, by a file.
+ * 503, or that one and all that follow, as if the process had ended there, or those that it chooses; one of
+ * an executor's, by a file.
  */
 public final class StoreFiles extends SchemeFiles {
   private static final String SCHEME = "store";
@@ -30,6 +32,7 @@ public final class StoreFiles extends SchemeFiles {
   private static final AtomicInteger REQUESTS = new AtomicInteger();
   private static volatile int failing;
   private static volatile boolean isLast;
+  private static volatile Predicate<String> refused = request -> false;
 
   /** Where it is found by its scheme. */
   public static Configuration configuration() {
@@ -59,6 +62,11 @@ public final class StoreFiles extends SchemeFiles {
     isLast = andAllAfter;
   }
 
+  /** From now on this process's deletes and writes fail that are refused, told as in "delete /folder/file". */
+  public static void refuse(Predicate<String> requests) {
+    refused = requests;
+  }
+
   /** This process's requests since {@link #failAt}. */
   public static int requests() {
     return REQUESTS.get();
@@ -68,6 +76,7 @@ public final class StoreFiles extends SchemeFiles {
   public static boolean recover() {
     boolean failed = failing > 0 && REQUESTS.get() >= failing;
     failing = 0;
+    refused = request -> false;
     return failed;
   }
 
@@ -78,7 +87,7 @@ public final class StoreFiles extends SchemeFiles {
   @Override
   public FSDataOutputStream create(Path path, FsPermission permission, boolean overwrite, int buffer,
       short replication, long block, Progressable progress) throws IOException {
-    request();
+    request("create", path);
     return new FSDataOutputStream(new Upload(path), null);
   }
 
@@ -114,7 +123,7 @@ public final class StoreFiles extends SchemeFiles {
     if (Files.isDirectory(file)) {
       for (FileStatus entry : super.listStatus(path)) delete(entry.getPath(), true);
     }
-    request();
+    request("delete", path);
     Files.delete(file);
     return true;
   }
@@ -147,6 +156,11 @@ public final class StoreFiles extends SchemeFiles {
 
   private java.nio.file.Path local(Path path) {
     return pathToFile(path).toPath();
+  }
+
+  private static void request(String what, Path path) throws IOException {
+    if (refused.test(what + " " + path.toUri().getPath())) throw busy();
+    request();
   }
 
   private static void request() throws IOException {

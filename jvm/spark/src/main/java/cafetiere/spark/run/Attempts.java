@@ -232,7 +232,7 @@ public final class Attempts {
     Checkpoint trained = run.newest(results).orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
     Parts data = trained.isFiles() ? keep(results, trained) : results.load(trained);
-    results.delete();
+    run.discard(results);
     TaskOutcome first = TaskOutcome.fromJson(trained.note());
     first.events().forEach(run.events()::accept);
     LOG.info("Run {} has ended; its events came by {}", run.id(), first.route());

@@ -21,6 +21,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
+import org.apache.hadoop.fs.FSError;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -145,9 +146,8 @@ public final class Run implements AutoCloseable {
    * @param measured what the engine knows, by the names of the summary in JSON; the rest is added
    * @param account what the cores were used for
    */
-  public TrainingResult end(Parts trained, ObjectNode measured, Account account)
-      throws IOException {
-    if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
+  public TrainingResult end(Parts trained, ObjectNode measured, Account account) {
+    if (!keepsCheckpoints()) discard(checkpoints);
     measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
     measured.put("fit_seconds", seconds(System.nanoTime()));
     events().firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
@@ -158,6 +158,21 @@ public final class Run implements AutoCloseable {
           + " executors' logs say why");
     }
     return new TrainingResult(trained.model(), trained.state(), summary, events().jsonLines());
+  }
+
+  /** Whether its checkpoints stay when it has ended, as the user named a folder for them. */
+  public boolean keepsCheckpoints() {
+    return !plan.checkpointDir().isEmpty() && !plan.resume();
+  }
+
+  /** Removes a store of which the result is in memory; that it stays is no reason to lose the result. */
+  void discard(CheckpointStore store) {
+    try {
+      store.delete();
+    } catch (IOException | RuntimeException | FSError e) {
+      warn("The training has ended well, but " + store.location() + ", which it needs no more, could not be"
+          + " removed: " + e.getMessage());
+    }
   }
 
   /** What the run's time is written down in. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.store;
 
+import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.HadoopFiles.Content;
 import cafetiere.spark.util.ModelPart;
 import cafetiere.spark.util.Sha256;
@@ -78,6 +79,7 @@ public final class CheckpointStore {
 
   private final Path dir;
   private final FileSystem files;
+  private boolean hasToldOfOld;
 
   /** Opens the folder {@code dir}; it is made by the first {@link #write}. */
   public CheckpointStore(String dir, Configuration conf) throws IOException {
@@ -93,8 +95,8 @@ public final class CheckpointStore {
   }
 
   /**
-   * Writes a checkpoint and then drops all but the last two. {@code writer} tells two writers apart
-   * (a rank 0 that was given up may still be at work): what they write has the same bytes, so it
+   * Writes a checkpoint and then drops all but the last two, if it can. {@code writer} tells two
+   * writers apart (a rank 0 that was given up may still be at work): what they write has the same bytes, so it
    * does not matter whose rename comes last. {@code note} is for its reader.
    */
   public void write(long step, Contents contents, int shards, String instructionSet, String writer,
@@ -114,7 +116,7 @@ public final class CheckpointStore {
       writeFile(new Path(aside, MANIFEST), out -> out.write(text));
       moveInPlace(aside, new Path(dir, name(step)));
     } catch (IOException | FSError e) {  // the latter is what a local disk throws when it is full
-      discard(aside);
+      HadoopFiles.discard(files, aside);  // it must not take up the room that it did not find
       throw new IOException("could not write the checkpoint of step " + step + " to " + location()
           + ": " + e.getMessage() + "; free space there or set checkpointDir to a folder that can be"
           + " written to", e);
@@ -127,15 +129,6 @@ public final class CheckpointStore {
     if (!files.rename(aside, target)) {
       throw new IOException("could not rename " + aside + " to " + target
           + "; check that the folder is writable and is not used by a second run");
-    }
-  }
-
-  /** What could not be finished must not take up the room that it did not find. */
-  private void discard(Path aside) {
-    try {
-      files.delete(aside, true);
-    } catch (IOException e) {
-      LOG.warn("{} could not be removed: {}", aside, e.getMessage());
     }
   }
 
@@ -287,10 +280,17 @@ public final class CheckpointStore {
     return names;
   }
 
-  private void prune() throws IOException {
-    List<String> names = names(PREFIX);
-    for (String old : names.subList(Math.min(KEPT, names.size()), names.size())) {
-      files.delete(new Path(dir, old), true);
+  /** The new checkpoint is in place: that an old one stays is no more than a warning, told once. */
+  private void prune() {
+    try {
+      List<String> names = names(PREFIX);
+      for (String old : names.subList(Math.min(KEPT, names.size()), names.size())) {
+        files.delete(new Path(dir, old), true);
+      }
+    } catch (IOException | RuntimeException | FSError e) {
+      if (hasToldOfOld) return;
+      hasToldOfOld = true;
+      LOG.warn("Old checkpoints in {} could not be removed: {}", location(), e.getMessage());
     }
   }
 

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.Logged;
 import cafetiere.spark.StoreFiles;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestNets;
+import cafetiere.spark.run.Run;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
@@ -63,6 +65,19 @@ class ObjectStoreTest {
       assertArrayEquals(bytes("model " + newest.step()), store.load(newest).model().bytes());
       assertArrayEquals(bytes("state " + newest.step()), store.load(newest).state().bytes());
     }
+  }
+
+  @Test
+  void anOldCheckpointThatStaysIsNoReasonAgainstTheNewOne() throws IOException {
+    CheckpointStore store = store("run-1");
+    for (long step : new long[] {10, 20}) write(store, step);
+    StoreFiles.refuse(request -> request.startsWith("delete ") && request.contains("/step-"));
+    try (Logged logged = new Logged(CheckpointStore.class)) {
+      for (long step : new long[] {30, 40}) write(store, step);
+      assertEquals(1, logged.text().lines().count(), logged.text());
+      assertTrue(logged.text().startsWith("WARN Old checkpoints in "), logged.text());
+    }
+    assertEquals(40, store.newest().orElseThrow().step());
   }
 
   /** A request that is refused says nothing about the checkpoint. */
@@ -214,6 +229,20 @@ class ObjectStoreTest {
     HadoopFiles.write(saved + ".caffemodel", model.weights(), spark.sparkContext().hadoopConfiguration());
     CaffeModel tuned = estimator("tuned").setWeights(saved + ".caffemodel").fit(points);
     assertEquals(60, tuned.summary().steps());
+  }
+
+  /** The model is in memory by then. */
+  @Test
+  void aFolderThatStaysCostsNoModel() throws IOException {
+    SparkSession spark = TestImages.session();
+    StoreFiles.configure(spark.sparkContext(), dir.resolve("fault"));
+    StoreFiles.refuse(request -> request.startsWith("delete "));
+    try (Logged logged = new Logged(Run.class)) {
+      CaffeModel model = estimator("kept").setResume(true).fit(TestNets.points(spark, 103));
+      assertEquals(60, model.summary().steps());
+      assertEquals(2, logged.text().lines().filter(line -> line.startsWith("WARN The training has ended well")
+          && line.contains("could not be removed: 503")).count(), logged.text());
+    }
   }
 
   private CaffeEstimator estimator(String name) {
