@@ -62,7 +62,7 @@ public final class StoreFiles extends SchemeFiles {
     isLast = andAllAfter;
   }
 
-  /** From now on this process's deletes and writes fail that are refused, told as in "delete /folder/file". */
+  /** From now on those of this process's deletes and writes fail that are refused: "delete /folder/file". */
   public static void refuse(Predicate<String> requests) {
     refused = requests;
   }
@@ -89,6 +89,13 @@ public final class StoreFiles extends SchemeFiles {
       short replication, long block, Progressable progress) throws IOException {
     request("create", path);
     return new FSDataOutputStream(new Upload(path), null);
+  }
+
+  /** Local files have a way of their own past the one above. */
+  @Override
+  public FSDataOutputStream create(Path path, boolean overwrite, int buffer, short replication, long block,
+      Progressable progress) throws IOException {
+    return create(path, null, overwrite, buffer, replication, block, progress);
   }
 
   @Override

@@ -31,6 +31,9 @@ import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -51,7 +54,10 @@ import org.slf4j.LoggerFactory;
  */
 final class RoundsJob implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RoundsJob.class);
-  /** Replicas with history of their own are stored not before and not after so many rounds. */
+  /**
+   * Replicas with history of their own are stored not before and not after so many rounds; and after so many
+   * rounds of which none could be stored, the run ends.
+   */
   private static final int LEAST_REPEATED_ROUNDS = 16;
   private static final int MOST_REPEATED_ROUNDS = 64;
   /** Between them: when storing takes no more than this part of the time. */
@@ -76,6 +82,8 @@ final class RoundsJob implements AutoCloseable {
   private long stored;
   private long storedAtNanos = System.nanoTime();
   private long storingNanos;
+  private int failedInARow;
+  private boolean joined;
 
   /** {@code rounds}: those of the run's plan, from {@link #open}. */
   RoundsJob(Run run, Rounds rounds) {
@@ -118,10 +126,9 @@ final class RoundsJob implements AutoCloseable {
       RoundsLog log = new RoundsLog(run.events(), run.id(), now);
       while (length() > 0) {
         round(log, tests && isTestDue());
-        if (isCheckpointDue()) checkpoint();
-        if (stage.hasIdleExecutors()) spread();
+        storeAndSpread();
       }
-      byte[] state = checkpoint();
+      byte[] state = storeEnd();
       if (tests && testedAt < iter()) {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
         watch(log.test(retried(Work.TEST), iter()));
@@ -272,18 +279,82 @@ final class RoundsJob implements AutoCloseable {
         || (System.nanoTime() - storedAtNanos) * STORING_SHARE >= storingNanos;
   }
 
-  private void spread() throws IOException {
+  /** Shards move from a new checkpoint: without it they would repeat the rounds since the one before. */
+  private void storeAndSpread() throws IOException {
+    joined |= stage.hasIdleExecutors();
+    boolean movesHistory = joined && keepsHistory;
+    boolean isStored = (isCheckpointDue() || movesHistory) && checkpoint();
+    if (!joined || movesHistory && !isStored) return;
     LOG.info("Executors have joined after step {}: shards find new places", iter());
-    if (keepsHistory) checkpoint();
     stage.spread();
+    joined = false;
   }
 
-  /** Stores what the training stands at, and returns its state. */
-  private byte[] checkpoint() throws IOException {
+  /** Stores what the training stands at; false if that failed and is tried again after the next round. */
+  private boolean checkpoint() throws IOException {
     long begin = System.nanoTime();
+    byte[] state = state();
+    try {
+      storeAll(state, begin);
+      failedInARow = 0;
+      return true;
+    } catch (IOException | UncheckedIOException e) {
+      failedInARow++;
+      if (isInterrupted(e)) throw e;
+      if (failedInARow == MOST_REPEATED_ROUNDS) {
+        throw new IOException(
+            "of the last " + failedInARow + " rounds none could be stored: " + e.getMessage(), e);
+      }
+      run.warn("The training goes on, and stores a checkpoint after the next round: " + e.getMessage());
+      return false;
+    } finally {
+      clock.driver(RoundsClock.STORING, begin);
+    }
+  }
+
+  /** Stores the end of the training and returns its state, also without if nobody asked for the files. */
+  private byte[] storeEnd() throws IOException {
+    long begin = System.nanoTime();
+    byte[] state = state();
+    boolean isAsked = run.keepsCheckpoints() || snapshots.isDue(stored, iter());
+    try {
+      while (!isEndStored(state, begin, isAsked)) { }
+    } finally {
+      clock.driver(RoundsClock.STORING, begin);
+    }
+    return state;
+  }
+
+  /** One more try of files that are asked for, as the barrier engine makes one more attempt. */
+  private boolean isEndStored(byte[] state, long begin, boolean isAsked) throws IOException {
+    try {
+      storeAll(state, begin);
+      return true;
+    } catch (IOException | UncheckedIOException e) {
+      if (isInterrupted(e) || isAsked && !policy.retryAfter(iter(), e.getMessage())) throw e;
+      run.warn((isAsked ? "Once more, as that failed: " : "The training has ended well without its last"
+          + " checkpoint, which is no longer needed: ") + e.getMessage());
+      return !isAsked;
+    }
+  }
+
+  /** Not what a time-out is called, too. */
+  private static boolean isInterrupted(Exception e) {
+    Throwable cause = e;
+    while (cause.getCause() != null && !(cause instanceof InterruptedIOException)) cause = cause.getCause();
+    return Thread.currentThread().isInterrupted()
+        || cause instanceof InterruptedIOException && !(cause instanceof SocketTimeoutException);
+  }
+
+  /** What the training stands at, with the histories of its replicas. */
+  private byte[] state() {
     List<byte[]> histories = new ArrayList<>();
     if (keepsHistory) retried(Work.HISTORY).forEach(shard -> histories.add(shard.floats()));
-    byte[] state = rounds.state(histories);
+    return rounds.state(histories);
+  }
+
+  /** Stores snapshot and checkpoint, which have taken the time since {@code begin}. */
+  private void storeAll(byte[] state, long begin) throws IOException {
     byte[] model = rounds.model();
     if (snapshots.isDue(stored, iter())) {
       snapshots.write(iter(), model, state, sc.hadoopConfiguration());
@@ -291,8 +362,6 @@ final class RoundsJob implements AutoCloseable {
     store(model, state);
     storedAtNanos = System.nanoTime();
     storingNanos = storedAtNanos - begin;
-    clock.driver(RoundsClock.STORING, begin);
-    return state;
   }
 
   private void store(byte[] model, byte[] state) throws IOException {

@@ -10,6 +10,8 @@ import cafetiere.spark.AfterJobs;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.KillTest;
+import cafetiere.spark.Logged;
+import cafetiere.spark.StoreFiles;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestNets;
 import cafetiere.spark.TrainingSummary;
@@ -19,11 +21,13 @@ import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.Json;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.management.ObjectName;
@@ -32,6 +36,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -48,6 +53,11 @@ class RoundsTest {
   @BeforeAll
   static void start() {
     spark = TestImages.session();
+  }
+
+  @AfterEach
+  void recover() {
+    StoreFiles.recover();
   }
 
   @BothLines
@@ -145,6 +155,50 @@ class RoundsTest {
   }
 
   @Test
+  void aPeriodicCheckpointThatFailsIsTriedAgain(@TempDir Path dir) throws Exception {
+    String calm = fitOnStore(dir.resolve("calm"), 20, 5).sha256();
+    refuseWrites(2);
+    try (Logged logged = new Logged(Run.class)) {
+      assertEquals(calm, fitOnStore(dir.resolve("busy"), 20, 5).sha256());
+      assertEquals(2, count(logged,
+          "WARN The training goes on, and stores a checkpoint after the next round: could not write"));
+    }
+    assertEquals(List.of(15L, 20L), storedSteps(dir.resolve("busy")));
+  }
+
+  @Test
+  void aRunOfWhichNothingCanBeStoredEnds(@TempDir Path dir) {
+    refuseWrites(Integer.MAX_VALUE);
+    String message =
+        assertThrows(UncheckedIOException.class, () -> fitOnStore(dir, 1_000, 1)).getMessage();
+    assertTrue(message.contains(
+        "of the last 64 rounds none could be stored: could not write the checkpoint of step "), message);
+  }
+
+  /** With resume it would be removed anyway. */
+  @Test
+  void theLastCheckpointIsNotWorthTheModel(@TempDir Path dir) throws Exception {
+    String calm = fitOnStore(dir.resolve("calm"), 20, 5).sha256();
+    refuseWrites(Integer.MAX_VALUE);
+    CaffeEstimator estimator = onStore(dir.resolve("busy"), 20, 5).setCheckpointInterval(0).setResume(true);
+    try (Logged logged = new Logged(Run.class)) {
+      assertEquals(calm, estimator.fit(TestNets.points(spark, 103)).summary().sha256());
+      assertEquals(1, count(logged, "WARN The training has ended well without its last checkpoint"));
+    }
+  }
+
+  @Test
+  void aLastCheckpointThatIsToStayIsTriedTwice(@TempDir Path dir) throws Exception {
+    refuseWrites(1);
+    assertEquals(20, fitOnStore(dir, 20, 20).steps());
+    assertEquals(List.of(20L), storedSteps(dir));
+    refuseWrites(2);
+    String message =
+        assertThrows(UncheckedIOException.class, () -> fitOnStore(dir, 20, 20)).getMessage();
+    assertTrue(message.contains("could not write the checkpoint of step 20 to "), message);
+  }
+
+  @Test
   void validationRowsAreTestedOnAtEndsOfRounds(@TempDir Path dir) throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     String solver = TestImages.solver(20) + " test_interval: 8 test_iter: 1";
@@ -195,11 +249,38 @@ class RoundsTest {
   private static List<Long> storedSteps(Dataset<Row> table, Path dir) throws IOException {
     estimator(TestImages.solver(20), "mode: 'average'", 2)
         .setEngine("rounds").setCheckpointDir(dir.toUri().toString()).fit(table);
+    return storedSteps(dir);
+  }
+
+  private static List<Long> storedSteps(Path dir) throws IOException {
     try (Stream<Path> found = Files.find(dir, 3,
         (path, attributes) -> path.getFileName().toString().startsWith("step-"))) {
       return found.map(path -> Long.parseLong(path.getFileName().toString().substring(5)))
           .sorted().toList();
     }
+  }
+
+  private static TrainingSummary fitOnStore(Path dir, int steps, int every) {
+    return onStore(dir, steps, every).fit(TestNets.points(spark, 103)).summary();
+  }
+
+  /** A small training in rounds of so many steps, each followed by a checkpoint in an object store. */
+  private static CaffeEstimator onStore(Path dir, int steps, int every) {
+    StoreFiles.configure(spark.sparkContext(), dir.resolve("fault"));
+    return new CaffeEstimator().setSolver(TestNets.SOLVER + " sync { period: " + every + " mode: 'average' }")
+        .setNet(TestNets.CLASSIFIER).setIdCol("id").setEngine("rounds").setMaxIter(steps).setNumWorkers(2)
+        .setShards(2).setCheckpointInterval(every).setCheckpointDir(StoreFiles.path(dir));
+  }
+
+  /** The next writes of checkpoints fail. */
+  private static void refuseWrites(int number) {
+    AtomicInteger left = new AtomicInteger(number);
+    StoreFiles.refuse(request -> request.startsWith("create ") && request.contains("/_writing-")
+        && left.getAndDecrement() > 0);
+  }
+
+  private static long count(Logged logged, String begin) {
+    return logged.text().lines().filter(line -> line.startsWith(begin)).count();
   }
 
   private static TrainingPlan plan(Dataset<Row> table, String sync, int steps, int shards) {
