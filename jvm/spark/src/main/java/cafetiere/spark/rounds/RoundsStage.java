@@ -2,9 +2,11 @@
 package cafetiere.spark.rounds;
 
 import cafetiere.spark.events.MetricsRoute;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.rounds.RoundsTask.Root;
 import cafetiere.spark.rounds.RoundsTask.Round;
 import cafetiere.spark.rounds.RoundsTask.Work;
+import cafetiere.spark.util.Unchecked;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -18,6 +20,8 @@ import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.storage.StorageLevel;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Tuple2;
 
 /**
@@ -27,6 +31,7 @@ import scala.Tuple2;
  * with stays broadcast, since a lost replica is made anew out of it.
  */
 final class RoundsStage implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RoundsStage.class);
   /** Up to so many shards send what they trained straight to the driver. */
   private static final int DIRECT_SHARDS = 8;
 
@@ -99,7 +104,10 @@ final class RoundsStage implements AutoCloseable {
 
   /** Lets all shards find new places. Their replicas start from the newest checkpoint. */
   void spread() {
-    release();
+    Exception failure = release();
+    if (failure instanceof InterruptedException || SparkInternals.isCancelled(failure)) {
+      throw Unchecked.rethrow(failure);  // somebody ends the run
+    }
     cell = sc.broadcast(new RoundsCell(setup));
     persist();
   }
@@ -107,7 +115,7 @@ final class RoundsStage implements AutoCloseable {
   /** Frees all that the run holds on executors and driver. */
   @Override
   public void close() {
-    release();
+    if (release() instanceof InterruptedException) Thread.currentThread().interrupt();
     rounds.forEach(round -> round.shared().destroy());
     rounds.clear();
   }
@@ -119,14 +127,22 @@ final class RoundsStage implements AutoCloseable {
 
   /**
    * Frees the replicas, where rows lie at once, elsewhere when the broadcast is dropped there. Before there
-   * are any, a job that visits the rows would have to shuffle them first.
+   * are any, a job that visits the rows would have to shuffle them first. Returns why that job failed, which
+   * the run can bear, or null.
    */
-  private void release() {
+  private Exception release() {
     Broadcast<RoundsCell> old = cell;
-    if (hasReplicas()) train.foreachPartition(rows -> old.value().close());
-    old.destroy();
-    train.unpersist();
-    validation.unpersist();
+    try {
+      if (hasReplicas()) train.foreachPartition(rows -> old.value().close());
+      return null;
+    } catch (Exception e) {  // a SparkException or InterruptedException: Scala declares neither
+      LOG.warn("Replicas are freed only as their broadcast is dropped: {}", SparkInternals.tellingLine(e));
+      return e;
+    } finally {
+      old.destroy();
+      train.unpersist();
+      validation.unpersist();
+    }
   }
 
   /** Whether there may be replicas: the rows of a shard are stored before it has one. */

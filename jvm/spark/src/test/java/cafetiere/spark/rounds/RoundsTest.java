@@ -31,11 +31,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.management.ObjectName;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.storage.StorageLevel;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -196,6 +198,27 @@ class RoundsTest {
     String message =
         assertThrows(UncheckedIOException.class, () -> fitOnStore(dir, 20, 20)).getMessage();
     assertTrue(message.contains("could not write the checkpoint of step 20 to "), message);
+  }
+
+  /** Its rows cannot be read where they are not stored yet. */
+  @Test
+  void replicasThatCannotBeVisitedEndNoRun() {
+    JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    JavaRDD<byte[]> rows = sc.parallelize(List.of(1, 2), 2).map(row -> {
+      if (row == 2) throw new IllegalStateException("the test refuses the row");
+      return new byte[1];
+    });
+    RoundsCell.Setup setup =
+        new RoundsCell.Setup("{}", null, 1, false, "", "", null, null, 0);
+    RoundsStage stage = new RoundsStage(sc, setup, null, 2, rows, null);
+    for (Runnable end : List.<Runnable>of(stage::spread, stage::close)) {
+      rows.collectPartitions(new int[] {0});
+      try (Logged logged = new Logged(RoundsStage.class)) {
+        end.run();
+        assertEquals(1, count(logged, "WARN Replicas are freed only as their broadcast is dropped"));
+      }
+    }
+    assertEquals(StorageLevel.NONE(), rows.getStorageLevel());
   }
 
   @Test
