@@ -167,7 +167,14 @@ final class SurvivorStage implements Attempts.Stage {
   }
 
   private Thread start(JavaRDD<String> tasks, int partition) {
-    return daemon("" + partition, () -> keep(tasks, partition));
+    return daemon("" + partition, () -> {
+      try {
+        keep(tasks, partition);
+      } catch (Throwable e) {  // an error, too, as of memory: nobody else would end the wait for this member
+        membership.fail(
+            new IllegalStateException("the thread of partition " + partition + " has ended: " + e, e));
+      }
+    });
   }
 
   /** A member that is silent may yet go on; its executor is replaced when Spark misses it, too. */

@@ -5,9 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.TestImages;
+import cafetiere.spark.TestNets;
+import cafetiere.spark.barrier.TrainingJobTest;
 import cafetiere.spark.line.Handshake;
 import cafetiere.spark.line.LineChannel;
 import cafetiere.spark.line.LineServer;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -16,11 +22,18 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.SerializableConfiguration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -59,6 +72,26 @@ class MemberTest {
     start.release();
     SurvivorStage.acquire(start, () -> true);
     assertEquals(0, start.availablePermits());
+  }
+
+  /** It would end the thread that runs the member, and nobody would end the wait for it. */
+  @Test
+  void anErrorOnTheDriverEndsTheAttempt() {
+    SparkSession spark = TestImages.session();
+    JavaRDD<Iterator<InternalRow>> rows = JavaSparkContext.fromSparkContext(spark.sparkContext())
+        .parallelize(List.of(1), 1).map(row -> {
+          throw new IllegalStateException("the test refuses the row");
+        });
+    TrainingPlan plan = TestNets.plan(
+        TrainingJobTest.estimator(1).setNumWorkers(1), TestImages.images(spark, 7));
+    TaskSetup setup = new TaskSetup(plan, 0, "", SECRET, "", 0, "", "",
+        new SnapshotFiles("", 0, false), false, 0,
+        new SerializableConfiguration(spark.sparkContext().hadoopConfiguration()), null);
+    SurvivorStage stage = new SurvivorStage(spark.sparkContext(), "test", setup, rows, () -> {
+      throw new NoClassDefFoundError("of the test");
+    }, why -> {});
+    Exception failure = assertThrows(IllegalStateException.class, stage::run);
+    assertTrue(failure.getMessage().contains("NoClassDefFoundError: of the test"), failure.toString());
   }
 
   @Test
