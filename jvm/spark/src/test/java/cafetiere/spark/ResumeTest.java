@@ -10,13 +10,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.spark.barrier.TrainingJobTest;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowsHash;
+import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.Run;
+import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.util.Json;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -50,6 +53,23 @@ class ResumeTest {
         fit(fold(1), dir.resolve("elsewhere").toUri().toString()).weights(), other.weights());
     CaffeModel same = fit(fold(0), dir.toUri().toString());
     assertNotEquals(0, Json.parse(same.result()).path("first_step").asLong());
+  }
+
+  /** The best test so far is one of other rows; where it stops nothing, it does not matter. */
+  @Test
+  void withEarlyStoppingOtherValidationRowsStartAnew() {
+    Dataset<Row> rows = fold(0);
+    Dataset<Row> tested = fold(1);
+    Dataset<Row> others = tested.filter("id > 20");
+    SparkContext sc = spark.sparkContext();
+    for (String stopping : List.of("", " early_stopping { }")) {
+      TrainingPlan plan = estimator(dir.toUri().toString())
+          .setSolver(TestNets.SOLVER + " test_interval: 2 test_iter: 1" + stopping).plan(rows);
+      String folder = CheckpointFolder.ofRun(sc, plan, rows, tested, "1");
+      assertEquals(folder, CheckpointFolder.ofRun(sc, plan, rows, tested.repartition(3), "2"));
+      assertEquals(stopping.isEmpty(), folder.equals(CheckpointFolder.ofRun(sc, plan, rows, others, "3")));
+      assertEquals(stopping.isEmpty(), folder.equals(CheckpointFolder.ofRun(sc, plan, rows, null, "4")));
+    }
   }
 
   @Test
@@ -124,8 +144,12 @@ class ResumeTest {
   }
 
   private static CaffeModel fit(Dataset<Row> rows, String checkpoints) {
+    return estimator(checkpoints).fit(rows);
+  }
+
+  private static CaffeEstimator estimator(String checkpoints) {
     return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
         .setIdCol("id").setNumWorkers(1).setMaxIter(8)
-        .setCheckpointDir(checkpoints).setCheckpointInterval(2).setResume(true).fit(rows);
+        .setCheckpointDir(checkpoints).setCheckpointInterval(2).setResume(true);
   }
 }

@@ -56,7 +56,7 @@ public final class Run implements AutoCloseable {
     this.plan = plan;
     this.train = train;
     this.validation = validation;
-    this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
+    this.folder = CheckpointFolder.ofRun(sc(), plan, train, validation, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
     this.reporter = new RunReporter(sc(), id, title(), plan.events(), owner);
   }

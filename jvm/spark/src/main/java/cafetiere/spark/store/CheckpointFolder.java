@@ -37,15 +37,23 @@ public final class CheckpointFolder {
 
   /**
    * The folder for a run. One that is to go on from an interrupted one has the folder of its plan
-   * and rows: the folds of a cross-validation have the same plan.
+   * and rows: the folds of a cross-validation have the same plan. {@code validation} may be null.
    */
-  public static String ofRun(SparkContext sc, TrainingPlan plan, Dataset<Row> train, String run) {
+  public static String ofRun(SparkContext sc, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation, String run) {
     String folder = of(sc, plan.checkpointDir(),
-        plan.resume() ? plan.fingerprint(RowsHash.of(plan.schema(), train)) : run);
+        plan.resume() ? plan.fingerprint(rows(plan, train, validation)) : run);
     if (plan.checkpointDir().isEmpty()) {
       sweep(new Path(folder), sc.hadoopConfiguration(), System.currentTimeMillis());
     }
     return folder;
+  }
+
+  /** With early stopping a checkpoint holds the best test so far, which is one of these validation rows. */
+  private static String rows(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
+    String rows = RowsHash.of(plan.schema(), train);
+    if (validation == null || !plan.solver().contains("early_stopping")) return rows;
+    return rows + ", " + RowsHash.of(plan.schema(), validation);
   }
 
   /** The folders of other runs beside that of a run, by their names; none where that cannot be found out. */
