@@ -15,7 +15,7 @@ namespace {
 
 using TableColumn = caffe::TableDataParameter::Column;
 
-constexpr double kMostNumber = 1e140;  // n² of its square is a finite double for any table
+constexpr double kMostNumber = 1e140;      // n² of its square is a finite double for any table
 constexpr size_t kMostBytes = 2147483647;  // of a message
 constexpr size_t kMostFractions = 20;  // classes such as 0.5 and 1.5; more of them are quantities
 
@@ -290,7 +290,8 @@ Result<std::string> TableStatistics::bytes() const {
 Status TableStatistics::merge(std::string_view bytes) {
   const auto other = [] { return invalid_argument("these are statistics of another table"); };
   table::Statistics all;
-  if (bytes.size() > kMostBytes || !all.ParseFromArray(bytes.data(), int(bytes.size()))) return other();
+  if (bytes.size() > kMostBytes || !all.ParseFromArray(bytes.data(), int(bytes.size())))
+    return other();
   if (all.column_size() != int(columns_.size())) return other();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const table::Column& in = all.column(int(i));
