@@ -13,6 +13,7 @@
 
 #include "core/comm/collectives.h"
 #include "core/comm/socket.h"
+#include "middleman.h"
 #include "ranks.h"
 
 namespace cafetiere::test {
@@ -265,6 +266,18 @@ TEST(TcpGroup, NamesTheRankThatDoesNotCome) {
   const Status status = (*group)->connect({(*group)->address(), "127.0.0.1:1"});
   EXPECT_EQ(status.code(), ErrorCode::kTimeout);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 at 127.0.0.1:1"));
+}
+
+// As one on a machine with too much to do.
+TEST(TcpGroup, WaitsForASlowHandshakeAsLongAsForTheGroup) {
+  std::vector<std::unique_ptr<TcpGroup>> groups;
+  for (int r = 0; r < 2; ++r) groups.push_back(std::move(*TcpGroup::listen(tcp_options(r, 2))));
+  const Middleman slow(groups[0]->address(), std::chrono::milliseconds(2500));
+  const std::vector<std::string> addresses{slow.address(), groups[1]->address()};
+  expect_ok(on_ranks(2, [&](int r) -> Status {
+    CFT_TRY(groups[size_t(r)]->connect(addresses));
+    return barrier(groups[size_t(r)].get());
+  }));
 }
 
 TEST(TcpGroup, NamesTheRankWhosePortIsClosed) {

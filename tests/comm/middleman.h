@@ -7,10 +7,12 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/comm/socket.h"
@@ -20,8 +22,10 @@ namespace cafetiere::test {
 /// Stands before one address, passes on what comes from both sides and remembers it.
 class Middleman {
  public:
-  explicit Middleman(const std::string& target)
+  /// The first bytes of all wait for `delay`.
+  explicit Middleman(const std::string& target, std::chrono::milliseconds delay = {})
       : target_(*parse_address(target)),
+        delay_(delay),
         listener_(std::move(*listen_on("127.0.0.1"))),
         stop_(eventfd(0, EFD_CLOEXEC)),
         thread_([this] { work(); }) {}
@@ -74,6 +78,7 @@ class Middleman {
     const ssize_t n = recv(from.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (n < 0 && would_block()) return;
     bytes.resize(n > 0 ? size_t(n) : 0);
+    std::this_thread::sleep_for(std::exchange(delay_, {}));
     {
       std::lock_guard lock(mutex_);
       seen_ += bytes;
@@ -97,6 +102,7 @@ class Middleman {
   }
 
   const SocketAddress target_;
+  std::chrono::milliseconds delay_;  // of the thread alone
   const Fd listener_, stop_;
   std::vector<Fd> ends_;
   mutable std::mutex mutex_;
