@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "core/comm/pulse.h"
+
 namespace cafetiere {
 namespace {
 
@@ -34,7 +36,16 @@ class MeshBuilder {
         deadline_(Clock::now() + std::chrono::milliseconds(options.connect_timeout_ms)),
         links_(options.self.size) {}
 
+  /// A rank that fails tells the others why: they would know only that it has left.
   Result<std::vector<PeerLink>> build() {
+    const Status status = connect_all();
+    if (status.ok()) return std::move(links_);
+    for (PeerLink& link : links_) send_pulse({Pulse::kAbort, status.message()}, &link.control);
+    return status;
+  }
+
+ private:
+  Status connect_all() {
     CFT_TRY(call_lower_ranks());
     while (!complete()) {
       if (Clock::now() >= deadline_) return missing();
@@ -43,10 +54,9 @@ class MeshBuilder {
       CFT_TRY(step_candidates());
       accept_connections();
     }
-    return std::move(links_);
+    return {};
   }
 
- private:
   Status call_lower_ranks() {
     for (int peer = 0; peer < size_; ++peer) links_[peer].address = options_.addresses[peer];
     for (int peer = 0; peer < options_.self.rank; ++peer) {
@@ -86,10 +96,10 @@ class MeshBuilder {
   /// A rank that is lost after connecting will not come back: report it now, not at the deadline.
   Status watch_established() {
     for (int peer = 0; peer < size_; ++peer) {
-      if (polls_[2 + peer].revents != 0) {
-        return unavailable(fmt::format("rank {} at {} left while the group was being formed", peer,
-                                       links_[peer].address));
-      }
+      if (polls_[2 + peer].revents == 0) continue;
+      const std::string why = last_words(&links_[peer].control);
+      return unavailable(fmt::format("rank {} at {} left while the group was being formed{}{}",
+                                     peer, links_[peer].address, why.empty() ? "" : ": ", why));
     }
     return {};
   }

@@ -8,20 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace cafetiere {
 namespace {
 
-constexpr size_t kMaxText = 1024;
 constexpr auto kMaxInterval = std::chrono::nanoseconds(std::chrono::seconds(1));
-
-enum PulseKind : uint32_t { kBeat = 1, kBye = 2, kAbort = 3 };
-
-struct PulseHeader {
-  uint32_t kind;
-  uint32_t bytes;  // of the text that follows
-};
 
 }  // namespace
 
@@ -98,7 +89,7 @@ Status Monitor::listen_to(int peer) {
     if (n <= 0) return connection_lost(name(peer), n);
     heard(peer);
     readers_[peer].bytes.insert(readers_[peer].bytes.end(), chunk, chunk + n);
-    CFT_TRY(take_frames(peer));
+    CFT_TRY(take_pulses(peer));
   }
   return {};
 }
@@ -108,28 +99,23 @@ ssize_t Monitor::receive(int peer, std::span<char> bytes) {
   return links_[peer].control.receive(std::as_writable_bytes(bytes));
 }
 
-Status Monitor::take_frames(int peer) {
-  std::vector<char>& bytes = readers_[peer].bytes;
-  size_t at = 0;
-  PulseHeader header{};
-  while (bytes.size() - at >= sizeof header) {
-    std::memcpy(&header, &bytes[at], sizeof header);
-    if (header.bytes > kMaxText || header.kind < kBeat || header.kind > kAbort) {
-      return internal_error(name(peer) + " sent an invalid control message");
+Status Monitor::take_pulses(int peer) {
+  while (true) {
+    const Result<std::optional<Pulse>> pulse = take_pulse(&readers_[peer].bytes);
+    if (!pulse.ok()) {
+      return {pulse.status().code(), fmt::format("{} {}", name(peer), pulse.status().message())};
     }
-    if (bytes.size() - at < sizeof header + header.bytes) break;
-    const std::string text(&bytes[at] + sizeof header, header.bytes);
-    at += sizeof header + header.bytes;
-    if (header.kind == kAbort) return unavailable(fmt::format("{} gave up: {}", name(peer), text));
-    if (header.kind == kBye) readers_[peer].closed = true;
+    if (!*pulse) return {};
+    if ((*pulse)->kind == Pulse::kAbort) {
+      return unavailable(fmt::format("{} gave up: {}", name(peer), (*pulse)->text));
+    }
+    if ((*pulse)->kind == Pulse::kBye) readers_[peer].closed = true;
   }
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at));
-  return {};
 }
 
 void Monitor::beat() {
   for (size_t peer = 0; peer < links_.size(); ++peer) {
-    if (!readers_[peer].closed) send_frame(static_cast<int>(peer), kBeat, "");
+    if (!readers_[peer].closed) send(peer, {Pulse::kBeat});
   }
 }
 
@@ -147,21 +133,13 @@ Status Monitor::judge_silence() const {
 
 void Monitor::goodbye(const std::string& reason) {
   for (size_t peer = 0; peer < links_.size(); ++peer) {
-    send_frame(static_cast<int>(peer), reason.empty() ? kBye : kAbort, reason);
+    send(peer, {reason.empty() ? Pulse::kBye : Pulse::kAbort, reason});
   }
 }
 
-/// Frames are small and rare: if one does not fit at once, the peer has not read for minutes, and
-/// the frame is dropped.
-void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
-  Stream& stream = links_[peer].control;
-  if (!stream.valid()) return;
-  const std::string cut = text.substr(0, kMaxText);
-  const PulseHeader header{kind, static_cast<uint32_t>(cut.size())};
-  std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
-  frame += cut;
+void Monitor::send(size_t peer, const Pulse& pulse) {
   std::lock_guard lock(stream_mutex_);
-  (void)!stream.send(std::as_bytes(std::span(frame)));
+  send_pulse(pulse, &links_[peer].control);
 }
 
 std::string Monitor::name(int peer) const {

@@ -14,6 +14,7 @@
 #include "core/base/guarded_thread.h"
 #include "core/base/status.h"
 #include "core/comm/mesh.h"
+#include "core/comm/pulse.h"
 
 namespace cafetiere {
 
@@ -48,14 +49,14 @@ class Monitor {
   int wait_ms(Ticks next_beat) const;
   Status listen_to(int peer);
   ssize_t receive(int peer, std::span<char> bytes);
-  Status take_frames(int peer);
+  Status take_pulses(int peer);
   void beat();
   Status judge_silence() const;
-  void send_frame(int peer, uint32_t kind, const std::string& text);
+  void send(size_t peer, const Pulse& pulse);
   std::string name(int peer) const;
 
   struct PeerReader {
-    std::vector<char> bytes;  // an incomplete frame
+    std::vector<char> bytes;  // an incomplete pulse
     bool closed = false;      // the peer left cleanly
   };
 
