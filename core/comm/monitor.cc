@@ -26,10 +26,8 @@ Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, int fir
       heard_(std::make_unique<std::atomic<Ticks>[]>(links.size())),
       readers_(links.size()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  const auto more = std::chrono::nanoseconds(std::chrono::milliseconds(first_ms)) - timeout_;
-  for (size_t peer = 0; peer < links.size(); ++peer) {
-    heard_[peer] = now() + std::max<Ticks>(0, more.count());
-  }
+  const std::chrono::nanoseconds first = std::chrono::milliseconds(first_ms);
+  for (size_t peer = 0; peer < links.size(); ++peer) heard_[peer] = now() + first.count();
 }
 
 Status Monitor::start() {

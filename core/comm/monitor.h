@@ -25,7 +25,7 @@ class Monitor {
   using OnFailure = std::function<void(Status)>;
 
   /// `links` must outlive the monitor, and only the monitor may use their control connections. The
-  /// first bytes of a peer may take `first_ms`: it may still be connecting to others.
+  /// silence of a peer counts only after `first_ms`: it may still be connecting to others.
   /// `on_failure` is called once, from the monitor's thread.
   Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, int first_ms,
           OnFailure on_failure);
