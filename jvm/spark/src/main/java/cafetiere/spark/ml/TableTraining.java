@@ -111,7 +111,8 @@ final class TableTraining {
   static CaffeModel train(TableParams<?> params, TableColumns.Task task, Dataset<?> data,
       Consumer<NetDescription.Top> check, String... outputs) {
     TableColumns columns = check(params, task, data.schema());
-    Preflight.checkSettings(data.sparkSession().sparkContext(), estimator(params));
+    Preflight.checkSettings(data.sparkSession().sparkContext(), estimator(params),
+        params.getEngine().equals("barrier"));
     try (Prepared fit = prepare(params, task, data, columns)) {
       String net = fit.estimator().getNet();
       check.accept(SavedTableModel.label(net));

@@ -108,10 +108,12 @@ public final class Preflight {
   /**
    * Throws a {@link PreflightException} for what needs no look at the table, which may take long to read.
    * Executors are looked for where the settings tell how many will come.
+   *
+   * @param together whether all tasks have to run at once
    */
-  public static void checkSettings(SparkContext sc, CaffeParams fit) {
+  public static void checkSettings(SparkContext sc, CaffeParams fit, boolean together) {
     boolean areTold = ClusterSlots.configured(sc.master(), sc.getConf()).isPresent();
-    List<String> findings = ofSettings(sc, fit, areTold && fit.getEngine().equals("barrier"));
+    List<String> findings = ofSettings(sc, fit, areTold && together);
     if (!findings.isEmpty()) throw new PreflightException(findings);
   }
 
