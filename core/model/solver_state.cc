@@ -10,6 +10,7 @@
 #include "core/model/file.h"
 #include "core/model/hdf5.h"
 #include "core/model/solver_state_hdf5.h"
+#include "core/model/stopping_proto.h"
 
 namespace cafetiere {
 namespace {
@@ -32,22 +33,6 @@ ReplicaHistory from_proto(const caffe::SyncState& proto) {
     sync.replicas.push_back(from_proto(replica.history()));
   }
   return sync;
-}
-
-StoppingTests from_proto(const caffe::StoppingState& proto) {
-  StoppingTests tests{{}, {proto.best().begin(), proto.best().end()}};
-  for (int i = 0; i < std::min(proto.iter_size(), proto.value_size()); ++i) {
-    tests.curve.emplace_back(proto.iter(i), proto.value(i));
-  }
-  return tests;
-}
-
-void to_proto(const StoppingTests& tests, caffe::StoppingState* proto) {
-  for (const auto& [iter, value] : tests.curve) {
-    proto->add_iter(iter);
-    proto->add_value(value);
-  }
-  proto->mutable_best()->Add(tests.best.begin(), tests.best.end());
 }
 
 Result<SolverState> parse_binary_state(std::string_view bytes, const std::string& source) {
@@ -73,7 +58,7 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
     state.history.push_back(std::move(history));
   }
   state.sync = from_proto(proto.sync());
-  state.stopping = from_proto(proto.stopping());
+  state.stopping = tests_from_proto(proto.stopping());
   state.precision = proto.precision();
   return state;
 }
@@ -170,12 +155,28 @@ Result<std::string> serialize_binary(StateSource& state) {
     }
     CFT_TRY(read_all(state, {StateArray::kOuter}, o.outer, proto.mutable_sync()->mutable_outer()));
   }
-  if (!o.stopping.curve.empty()) to_proto(o.stopping, proto.mutable_stopping());
+  if (!o.stopping.curve.empty()) tests_to_proto(o.stopping, proto.mutable_stopping());
   if (!o.precision.empty()) proto.set_precision(o.precision);
   return proto.SerializeAsString();
 }
 
 }  // namespace
+
+StoppingTests tests_from_proto(const caffe::StoppingState& proto) {
+  StoppingTests tests{{}, {proto.best().begin(), proto.best().end()}};
+  for (int i = 0; i < std::min(proto.iter_size(), proto.value_size()); ++i) {
+    tests.curve.emplace_back(proto.iter(i), proto.value(i));
+  }
+  return tests;
+}
+
+void tests_to_proto(const StoppingTests& tests, caffe::StoppingState* proto) {
+  for (const auto& [iter, value] : tests.curve) {
+    proto->add_iter(iter);
+    proto->add_value(value);
+  }
+  proto->mutable_best()->Add(tests.best.begin(), tests.best.end());
+}
 
 std::unique_ptr<StateSource> source_of(SolverState state) {
   return std::make_unique<MemoryState>(std::make_shared<const SolverState>(std::move(state)));

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/model/parse_text.h"
-#include "core/model/prototxt.h"
+#include "core/model/stopping_proto.h"
 
 namespace cafetiere {
 namespace {
@@ -29,10 +29,7 @@ constexpr char kTests[] = "stopping/tests", kBest[] = "stopping/best";
 /// The tests of early stopping as the text of a StoppingState, which has all digits of its values.
 Status write_tests(const StoppingTests& tests, Hdf5Writer* file) {
   caffe::StoppingState proto;
-  for (const auto& [iter, value] : tests.curve) {
-    proto.add_iter(iter);
-    proto.add_value(value);
-  }
+  tests_to_proto({tests.curve, {}}, &proto);
   std::string text;
   google::protobuf::TextFormat::PrintToString(proto, &text);
   CFT_TRY(file->string(kTests, text));
@@ -41,13 +38,10 @@ Status write_tests(const StoppingTests& tests, Hdf5Writer* file) {
 }
 
 Result<StoppingTests> read_tests(const Hdf5Reader& file) {
-  StoppingTests tests;
   CFT_ASSIGN(const std::string text, file.string(kTests));
   caffe::StoppingState proto;
   CFT_TRY(parse_text(text, kTests, &proto));
-  for (int i = 0; i < std::min(proto.iter_size(), proto.value_size()); ++i) {
-    tests.curve.emplace_back(proto.iter(i), proto.value(i));
-  }
+  StoppingTests tests = tests_from_proto(proto);
   if (std::ranges::count(file.datasets("stopping"), "best") == 0) return tests;
   CFT_ASSIGN(const Shape shape, file.claim(kBest));
   tests.best.resize(size_t(shape.count()));

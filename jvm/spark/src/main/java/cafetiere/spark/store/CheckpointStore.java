@@ -96,8 +96,8 @@ public final class CheckpointStore {
 
   /**
    * Writes a checkpoint and then drops all but the last two, if it can. {@code writer} tells two
-   * writers apart (a rank 0 that was given up may still be at work): what they write has the same bytes, so it
-   * does not matter whose rename comes last. {@code note} is for its reader.
+   * writers apart (a rank 0 that was given up may still be at work): what they write has the same
+   * bytes, so it does not matter whose rename comes last. {@code note} is for its reader.
    */
   public void write(long step, Contents contents, int shards, String instructionSet, String writer,
       String note) throws IOException {
